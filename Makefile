@@ -8,7 +8,7 @@ export NUMBA_CACHE_DIR := $(CURDIR)/.venv/numba
 WORKERS ?= 2
 MINUTES ?= 10
 
-.PHONY: demo test slow fuzz peers check docs bench wheel wheel-test web clean
+.PHONY: demo test slow gpu-test fuzz peers check docs bench wheel wheel-test web clean
 
 .venv/pip: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "coterie needs Python 3.11 or newer")'
@@ -48,6 +48,10 @@ test: .venv/test  ## all tests but the slow ones
 
 slow: .venv/test  ## tests that take minutes: long searches, large tables, every kernel for every width of registers
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m slow
+
+gpu-test: .venv/test  ## tests on an NVIDIA GPU: kernels, exact labels, the same bits in every run
+	$(BIN)/python -m pip install --quiet --editable '.[gpu]'
+	$(BIN)/python -m pytest -n 0 -m gpu tests/cuda
 
 fuzz: .venv/test  ## random cases against laws, for MINUTES=10; SEED=7 repeats the cases of a run
 	$(BIN)/python -m fuzz --minutes $(MINUTES) --workers $(WORKERS) $(if $(SEED),--seed $(SEED))

@@ -41,12 +41,24 @@ def test_a_processor_is_what_computes(cloud, device):
     assert main([*CLOUD, "--device", device]) == 0
 
 
-@pytest.mark.parametrize("command", [CLOUD, ["choose-k", "x.npy"], ["compare", "x.npy", "-a", "kmeans"]])
+@pytest.mark.parametrize(
+    "command", [[*CLOUD[:2], "-a", "ward", "-k", "3"], ["choose-k", "x.npy"], ["compare", "x.npy", "-a", "kmeans"]]
+)
 def test_a_gpu_is_rejected_in_a_line_before_the_work_begins(cloud, capsys, command):
     assert main([*command, "--device", "cuda"]) == 2
     captured = capsys.readouterr()
-    assert captured.err == "Error: --device cuda is not supported yet. Use --device cpu, or leave it out.\n"
-    assert captured.out == ""
+    message = "Error: --device cuda is for coterie fit -a kmeans with a number of clusters, such as -k 8.\n"
+    assert (captured.out, captured.err) == ("", message)
+
+
+def test_a_machine_without_a_gpu_is_a_line(cloud, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)  # importing it fails
+    assert main([*CLOUD[:2], "-a", "kmeans", "-k", "3", "--device", "cuda"]) == 2
+    message = (
+        'Error: --device cuda requires PyTorch, which is not installed: run pip install "coterie[gpu]", '
+        "or leave the option out.\n"
+    )
+    assert capsys.readouterr() == ("", message)
 
 
 # Engines

@@ -30,6 +30,7 @@ from coterie.data.memory import MemorySource
 from coterie.data.open_files import scan_files
 from coterie.data.scale_check import check_weights, divide_by_scale
 from coterie.data.summary import Summary, summarize
+from coterie.data.tensors import check_device, is_on_device
 from coterie.engines import as_engine, local, released_on_error
 from coterie.errors import InputError, ParameterError, ScaleError
 from coterie.sklearn_export import SklearnExport
@@ -60,6 +61,11 @@ class Estimator(EstimatorHTMLMixin, SklearnExport, BaseEstimator):
     def _name_in_errors(self) -> str:
         """The name of the class, with the options that restrict its input."""
         return type(self).__name__
+
+    @property
+    def _device(self) -> str:
+        """Where the rows are processed; estimators without the option `device` use the CPU."""
+        return check_device(getattr(self, "device", "cpu"))
 
     @property
     def _sparse(self) -> bool:
@@ -155,7 +161,7 @@ class Estimator(EstimatorHTMLMixin, SklearnExport, BaseEstimator):
     def _open_rows(self, X: Any, sample_weight: Any, first: bool, y: Any = None) -> tuple[Source, Engine, Summary]:
         """The rows unchanged, the engine and a summary; unless `first`, the columns must be those of `fit`."""
         X = self._read(X)
-        source = as_source(X, sample_weight, y)
+        source = as_source(X, sample_weight, y, self._device)
         if not self._sparse and is_sparse(getattr(source, "X", None)):
             raise InputError(f"Input X is sparse: {self._name_in_errors} needs dense rows (X.toarray() converts them)")
         self._check_columns(X, source, BaseEstimator() if first else self, reset=first)
@@ -193,6 +199,8 @@ class Estimator(EstimatorHTMLMixin, SklearnExport, BaseEstimator):
 
     def _read(self, X: Any) -> Any:
         """`X` in a form that can be used more than once: streams are read, and files, unless workers read them."""
+        if is_on_device(X) and self._device != "cpu":
+            return X
         is_local = isinstance(self.engine, local.Serial | local.Threads) or self.engine in ("auto", "serial", "threads")
         return opened(X) if is_local or not is_paths(X) else scan_files(X, cache="none")
 
@@ -213,7 +221,7 @@ class Estimator(EstimatorHTMLMixin, SklearnExport, BaseEstimator):
     def _fit_rescaled(self, error: ScaleError, X: Any, sample_weight: Any, **fit_params: Any) -> Self:
         """Fit rows and weights divided by their scale, and multiply the results by it; no digit changes."""
         self._check_rescalable(error)
-        X, scale = opened(X), Scale(error.rows, error.weights)
+        X, scale = X if is_on_device(X) else opened(X), Scale(error.rows, error.weights)
         rows, weights = self._divided(X, sample_weight, scale)
         inner = self._with_divided_options(scale)
         if (recorder := vars(self).get("_recorder")) is not None:
@@ -253,7 +261,7 @@ class Estimator(EstimatorHTMLMixin, SklearnExport, BaseEstimator):
 
     def _source(self, X: Any, sample_weight: Any) -> Any:
         """The rows, unchanged."""
-        return as_source(opened(X), sample_weight)
+        return as_source(X if is_on_device(X) else opened(X), sample_weight, device=self._device)
 
     def _reject_rescaled(self, method: str) -> None:
         if any(self._scale):

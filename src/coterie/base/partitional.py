@@ -10,6 +10,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
 from coterie.base.estimator import Estimator
 from coterie.core.scale import LENGTHS, SQUARES, Powers, multiplied
 from coterie.data import opened
+from coterie.data.tensors import is_on_device
 
 CENTERS_STORED: dict[str, Any] = {"cluster_centers_": "real K D", "labels_": "index<K *"}
 
@@ -73,7 +74,7 @@ class Partitional(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
         -------
         array of shape (n, K)
         """
-        return super().fit_transform(opened(X), y, **options)
+        return super().fit_transform(X if is_on_device(X) else opened(X), y, **options)
 
     def transform(self, X: Any) -> Any:
         """Compute the distance of every row to every center.

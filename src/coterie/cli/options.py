@@ -139,7 +139,7 @@ class RunOptions(OptionGroup):
     threads: Annotated[int | None, Parameter(
         help="Number of threads; default: all cores. The result does not depend on it.",
     )] = None  # fmt: skip
-    device: Annotated[Device, Parameter(help="Device to use: auto or cpu; cuda is not available yet.")] = "auto"
+    device: Annotated[Device, Parameter(help="Device to use: auto, cpu, or cuda (K-means).")] = "auto"
     batch_rows: BatchRows = None
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from coterie.core.lazy import attach
 from coterie.core.protocols import Source
+from coterie.errors import ParameterError
 
 __all__ = ["FileSource", "as_source", "opened", "scan_files"]
 
@@ -15,8 +16,10 @@ _HOME = {"FileSource": "files", "scan_files": "open_files"}
 __getattr__ = attach(__name__, {name: f"{__name__}.{module}" for name, module in _HOME.items()})
 
 
-def as_source(X: Any, sample_weight: Any = None, y: Any = None) -> Source:
+def as_source(X: Any, sample_weight: Any = None, y: Any = None, device: str = "cpu") -> Source:
     """Convert `X`, sample weights and known labels to a source.
+
+    The rows of the source are on `device`, one of 'cpu', 'cuda' and 'auto', which is where `X` is.
 
     `X` may be
 
@@ -36,13 +39,18 @@ def as_source(X: Any, sample_weight: Any = None, y: Any = None) -> Source:
     float32 stays float32, other numbers become float64. Data is copied only if necessary.
     """
     if "dask" in sys.modules and hasattr(X, "__dask_graph__"):
+        if device == "cuda":
+            raise ParameterError("device='cuda' does not support Dask arrays: pass X.compute(), or use device='cpu'")
         from coterie.data.dask import dask_source
 
         return dask_source(X, sample_weight, y)
+    from coterie.data import tensors
     from coterie.data.files import FileSource, file_source
     from coterie.data.memory import memory_source
 
-    X = opened(X)
+    if device == "cuda" or (device == "auto" and tensors.is_on_device(X)):
+        return tensors.tensor_source(X, sample_weight, y)
+    X, sample_weight = opened(X), tensors.as_array(sample_weight)
     return file_source(X, sample_weight, y) if isinstance(X, FileSource) else memory_source(X, sample_weight, y)
 
 

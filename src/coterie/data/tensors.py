@@ -1,21 +1,281 @@
-"""Conversion of PyTorch tensors to arrays."""
+"""PyTorch tensors: as arrays in main memory, and as rows on a device."""
 
 from __future__ import annotations
 
 import sys
+import warnings
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from itertools import pairwise
 from typing import Any
 
-from coterie.errors import InputError
+import numpy as np
+
+from coterie.core.arrays import is_sparse
+from coterie.core.protocols import Chunk, Engine
+from coterie.data.memory import ArraySource, as_row_values, as_weights, memory_source
+from coterie.errors import InputError, ParameterError
+
+DEVICES = ("auto", "cpu", "cuda")
+DEVICE = "cuda"  # where the rows of a `TensorSource` are
+INSTALL = 'pip install "coterie[gpu]"'
+PART_ROWS = 1 << 27  # of rows that are on the device
+STREAMED_PART = 1 << 27  # bytes of a part that is copied to the device in every pass
+ROW_BYTES = 96  # memory on the device for the labels, norms and lists of a row
+FREE_FRACTION = 0.85  # of the free memory of the device that rows may take
+
+
+def is_tensor(X: Any) -> bool:
+    """Whether `X` is a PyTorch tensor; PyTorch is not imported for it."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(X, torch.Tensor)
+
+
+def is_on_device(X: Any) -> bool:
+    """Whether `X` is a tensor on a CUDA device."""
+    return is_tensor(X) and X.device.type == "cuda"
 
 
 def as_array(X: Any) -> Any:
     """A tensor as an array, not copied if in main memory, with float32 for 16-bit floats; other data unchanged."""
-    torch = sys.modules.get("torch")
-    if torch is None or not isinstance(X, torch.Tensor):
+    if not is_tensor(X):
         return X
-    if X.layout != torch.strided:
+    _check_layout(X)
+    torch = sys.modules["torch"]
+    X = X.detach().cpu()
+    return (X.float() if X.dtype in (torch.float16, torch.bfloat16) else X).numpy()
+
+
+def _check_layout(X: Any) -> None:
+    if X.layout != sys.modules["torch"].strided:
         raise InputError(
             f"X is a tensor with layout {X.layout}, which is not supported: pass X.to_dense(), or a SciPy CSR matrix"
         )
-    X = X.detach().cpu()
-    return (X.float() if X.dtype in (torch.float16, torch.bfloat16) else X).numpy()
+
+
+def check_device(device: Any) -> str:
+    """Return the name of a device if it is valid, and available in this process."""
+    if device not in DEVICES:
+        raise ParameterError(f"device must be 'auto', 'cpu' or 'cuda'; got {device!r}")
+    if device == "cuda" and (problem := device_problem()):
+        raise ParameterError(f"device='cuda' {problem}, or use device='cpu'")
+    return str(device)
+
+
+def device_problem() -> str:
+    """Why no CUDA device can be used, and what to do; empty if one is available."""
+    try:
+        import torch
+    except ImportError:
+        return f"requires PyTorch, which is not installed: run {INSTALL}"
+    if torch.version.cuda is None:
+        return f"requires PyTorch for CUDA, but version {torch.__version__} is for the CPU: install a CUDA build of it"
+    if not torch.cuda.is_available():
+        return "requires an NVIDIA GPU, but PyTorch finds none: check the driver with nvidia-smi"
+    return ""
+
+
+@dataclass(frozen=True)
+class TensorSource(ArraySource):
+    """Rows on a device, or rows in main memory that are copied there part by part in every pass."""
+
+    X: Any  # (n, d) as the user passed them: an array or a tensor
+    tensor: Any  # (n, d) the same rows as a tensor on the device, or in main memory
+    device: Any
+    w: Any = None  # (n,) on the device
+    columns: list[str] | None = None
+    y: Any = None
+    _parts: list[_Part] = field(default_factory=list, repr=False, compare=False)
+
+    engine = "cuda"
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        from coterie.kernels.cuda.device_array import NUMPY_TYPES
+
+        return np.dtype(NUMPY_TYPES[self.tensor.dtype])
+
+    @property
+    def is_resident(self) -> bool:
+        """Whether all rows are on the device."""
+        return bool(self.tensor.device == self.device)
+
+    def parts(self) -> Sequence[_Part]:
+        """The parts stay the same, so that kernels can keep what they compute for the rows of a part."""
+        if not self._parts:
+            self._parts.extend(_Part(self, i, *bounds) for i, bounds in enumerate(pairwise(self._bounds())))
+        return self._parts
+
+    def _bounds(self) -> list[int]:
+        n, d = self.shape
+        size = PART_ROWS if self.is_resident else max(1, STREAMED_PART // (d * self.tensor.element_size()))
+        count = max(1, -(-n // size))
+        return [n * i // count for i in range(count + 1)]
+
+    def pick(self, rows: Any) -> Chunk:
+        from coterie.kernels.cuda.device_array import DeviceArray
+
+        w, y = self._row_values(rows)
+        return Chunk(DeviceArray(self.tensor)[rows], w, 0, y)
+
+    def subset(self, rows: Any) -> TensorSource:
+        import torch
+
+        w, y = self._row_values(rows)
+        tensor = self.tensor[torch.as_tensor(np.asarray(rows), device=self.tensor.device)]
+        return _on_device(tensor, tensor, self.device, w, self.columns, y)
+
+    def map_rows(self, function: Callable[[Any], Any], engine: Engine) -> TensorSource:
+        """The function is applied to parts of the rows in main memory."""
+        import torch
+
+        from coterie.kernels.cuda.device_array import TORCH_TYPES, as_numpy
+
+        tensor = torch.empty(self.shape, dtype=TORCH_TYPES[self.dtype], device=self.tensor.device)
+        for start, stop in pairwise(self._bounds()):
+            tensor[start:stop] = torch.from_numpy(function(as_numpy(self.tensor[start:stop])))
+        return replace(self, X=tensor, tensor=tensor, _parts=[])
+
+    def allocate(self, fill: Any, dtype: Any) -> list[Any]:
+        import torch
+
+        from coterie.kernels.cuda.device_array import TORCH_TYPES, DeviceArray
+
+        kind = TORCH_TYPES[np.dtype(dtype)]
+        return [
+            DeviceArray(torch.full((stop - start,), fill, dtype=kind, device=self.device))
+            for start, stop in pairwise(self._bounds())
+        ]
+
+    def join(self, pieces: list[Any]) -> Any:
+        """A tensor on the device of `X` if it is a tensor, otherwise an array."""
+        import torch
+
+        from coterie.kernels.cuda.device_array import as_numpy, as_tensor
+
+        whole = torch.cat([as_tensor(piece, self.device) for piece in pieces])
+        return whole.to(self.X.device) if is_tensor(self.X) else as_numpy(whole)
+
+
+class _Part:
+    """Rows `start` to `stop` of a source. Rows in main memory are copied to the device when they are needed."""
+
+    def __init__(self, source: TensorSource, index: int, start: int, stop: int) -> None:
+        from coterie.kernels.cuda.device_array import DeviceArray, as_tensor
+
+        self.index, self.device, self.rows = index, source.device, source.tensor[start:stop]
+        self.w = None if source.w is None else DeviceArray(as_tensor(source.w, source.device)[start:stop])
+        self.y = None if source.y is None else source.y[start:stop]
+        self.resident = DeviceArray(self.rows) if source.is_resident else None
+        self.copy: Any = None  # of the rows on the device, while it is made
+        self.is_copied: Any = None  # event
+
+    def start_copy(self) -> None:
+        """Begin to copy the rows to the device, from pinned memory, while the device computes."""
+        if self.resident is not None or self.copy is not None:
+            return
+        import torch
+
+        pinned = self.rows if self.rows.is_pinned() else self.rows.pin_memory()
+        stream = _copy_stream(self.device)
+        with torch.cuda.stream(stream):
+            self.copy = pinned.to(self.device, non_blocking=True)
+            self.is_copied = stream.record_event()
+
+    def __call__(self) -> Chunk:
+        if self.resident is not None:
+            return Chunk(self.resident, self.w, self.index, self.y)
+        import torch
+
+        from coterie.kernels.cuda.device_array import DeviceArray
+
+        self.start_copy()
+        current = torch.cuda.current_stream(self.device)
+        current.wait_event(self.is_copied)
+        rows, self.copy = self.copy, None
+        rows.record_stream(current)
+        return Chunk(DeviceArray(rows), self.w, self.index, self.y)
+
+
+@cache
+def _copy_stream(device: Any) -> Any:
+    import torch
+
+    return torch.cuda.Stream(device)
+
+
+def tensor_source(X: Any, sample_weight: Any = None, y: Any = None) -> TensorSource:
+    """Rows of an array or a tensor on the current CUDA device; a tensor that is on a CUDA device stays there."""
+    import torch
+
+    if is_on_device(X):
+        tensor = _checked(X.detach())
+        w, y = as_weights(as_array(sample_weight), len(tensor)), as_row_values(y, len(tensor))
+        return _on_device(X, tensor, tensor.device, w, None, y)
+    from coterie.data import FileSource, opened
+
+    rows = opened(X)
+    if isinstance(rows, FileSource):
+        raise InputError("device='cuda' cannot read files in every pass: use scan_files(..., cache='memory') or 'disk'")
+    memory = memory_source(rows, as_array(sample_weight), y)
+    if is_sparse(memory.X):
+        raise InputError("Input X is sparse: device='cuda' needs dense rows. Use device='cpu', or pass X.toarray()")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The given NumPy array is not writable")  # rows are never modified
+        tensor = torch.from_numpy(memory.X)
+    return _on_device(memory.X, tensor, torch.device(DEVICE), memory.w, memory.columns, memory.y)
+
+
+def _checked(X: Any) -> Any:
+    """A tensor (n, d) of floats, contiguous."""
+    import torch
+
+    _check_layout(X)
+    if X.ndim != 2:
+        raise InputError(f"X must have two dimensions, rows and columns; its shape is {tuple(X.shape)}")
+    if 0 in X.shape:
+        raise InputError(f"X has shape {tuple(X.shape)}: it needs at least one row and one column")
+    if X.is_complex():
+        raise InputError("Complex data not supported: pass real and imaginary parts as separate columns of X")
+    kinds = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+    return (X if X.dtype in kinds else X.double()).contiguous()
+
+
+def _on_device(X: Any, tensor: Any, device: Any, w: Any, columns: Any, y: Any) -> TensorSource:
+    """The source of rows that are copied to the device once if they fit; otherwise they stay in main memory."""
+    from coterie.kernels.cuda.device_array import DeviceArray, as_tensor
+
+    if device.type == "cuda" and device.index is None:
+        import torch
+
+        device = torch.device("cuda", torch.cuda.current_device())
+    if tensor.device != device:
+        if _fits(tensor, device):
+            tensor = tensor.to(device)
+        else:
+            _pin(tensor)
+    return TensorSource(X, tensor, device, None if w is None else DeviceArray(as_tensor(w, device)), columns, y)
+
+
+def _fits(tensor: Any, device: Any) -> bool:
+    """Whether rows fit into the free memory of the device, with their copies in half precision."""
+    import torch
+
+    if device.type != "cuda":
+        return True
+    n, d = tensor.shape
+    free, _ = torch.cuda.mem_get_info(device)
+    return bool(n * (d * tensor.element_size() + 4 * d + ROW_BYTES) <= FREE_FRACTION * free)
+
+
+def _pin(tensor: Any) -> None:
+    """Make the memory of rows accessible to the device, so that copies are fast; if this fails, they are slower."""
+    import torch
+
+    if tensor.is_pinned():
+        return
+    runtime, address = torch.cuda.cudart(), tensor.data_ptr()
+    if int(runtime.cudaHostRegister(address, tensor.nbytes, 0)) == 0:
+        weakref.finalize(tensor, runtime.cudaHostUnregister, address)

@@ -1,4 +1,4 @@
-"""Engines run computations on the parts of a source: serially, in threads, or on a Dask or Ray cluster."""
+"""Engines run computations on the parts of a source: serially, in threads, on a GPU, or on a Dask or Ray cluster."""
 
 from __future__ import annotations
 
@@ -56,6 +56,12 @@ def as_engine(engine: Any, source: Source, n_jobs: int | None = None) -> Engine:
         raise ParameterError(f"engine must be a name or an object with the methods sum, scan and map; got {engine!r}")
     thread_count(n_jobs)  # an invalid n_jobs is an error on every engine, although only 'threads' uses it
     name = source.engine if engine == "auto" else engine
+    if source.engine == "cuda":
+        if name != "cuda":
+            raise ParameterError(f"engine={name!r} cannot compute on a GPU: leave engine='auto', or use device='cpu'")
+        from coterie.engines.cuda import Cuda
+
+        return Cuda()
     if name in ("serial", "threads"):
         from coterie.engines.local import Serial, Threads
 

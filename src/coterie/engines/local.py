@@ -12,7 +12,7 @@ from coterie.core.protocols import Memo, Source, Step
 from coterie.core.stats import tree_sum
 
 
-class _Local:
+class LocalEngine:
     """Base class of local engines, which define `_run`: run a step on all parts, in their order."""
 
     def _run(self, step: Step, source: Source, *memos: list[Memo]) -> Iterator[Any]:
@@ -39,7 +39,7 @@ class _Local:
 
 
 @dataclass(frozen=True)
-class Serial(_Local):
+class Serial(LocalEngine):
     """Process one chunk after the other."""
 
     def _run(self, step: Step, source: Source, *memos: list[Memo]) -> Iterator[Any]:
@@ -49,7 +49,7 @@ class Serial(_Local):
 
 
 @dataclass(frozen=True)
-class Threads(_Local):
+class Threads(LocalEngine):
     """Process chunks in parallel threads; the kernels release the GIL."""
 
     n_jobs: int | None = None  # None and -1: all cores; -2: all but one

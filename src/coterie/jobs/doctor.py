@@ -5,6 +5,8 @@ from importlib.metadata import PackageNotFoundError, version
 
 import coterie
 from coterie import machine
+from coterie.core.formatting import format_bytes
+from coterie.data.tensors import device_problem
 from coterie.report.inspection import MachineInfo, Package
 
 CORE = "everything"
@@ -18,6 +20,7 @@ PACKAGES = {  # purpose, and the extra of coterie or the package that installs i
     "duckdb": ("tables in databases", "coterie[sql]"),
     "matplotlib": ("plots", "coterie[plot]"),
     "onnx": ("export to ONNX", "coterie[onnx]"),
+    "torch": ("NVIDIA GPUs", "coterie[gpu]"),
     "dask": ("clusters of machines", "coterie[dask]"),
     "distributed": ("clusters of machines", "coterie[dask]"),
 }
@@ -54,9 +57,20 @@ def examine() -> MachineInfo:
         processor=f"{platform.machine()}, registers of {8 * level().register} bits, {low_precision.describe()}",
         kernels=f"not used: {kernels.problem}" if kernels.problem else f"{len(kernels)}, for {level().name}",
         cache="not kept" if cache is None else str(cache),
+        gpu=_gpu(),
         packages=packages,
         problems=tuple(problems),
     )
+
+
+def _gpu() -> str:
+    """Name and memory of the GPU, or why none is used."""
+    if problem := device_problem():
+        return f"not used: device='cuda' {problem}"
+    import torch
+
+    free, total = torch.cuda.mem_get_info()
+    return f"{torch.cuda.get_device_name()}, {format_bytes(free)} of {format_bytes(total)} free"
 
 
 def _version(name: str) -> str | None:

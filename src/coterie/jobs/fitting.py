@@ -48,6 +48,8 @@ def fit(
         fit_options["covariance_type"] = _best_covariance(X, int(k), weight, job.seed, job.threads)
         notes.append(f"covariance chosen by BIC: {fit_options['covariance_type']}.")
     model = build_estimator(method, k, fit_options, prepared.preparation.missing, job.seed, job.threads)
+    if job.device == "cuda":
+        model.set_params(device="cuda")
     if checkpoint is not None:
         model.set_params(checkpoint=checkpoint)
     if method.mixed:
@@ -69,6 +71,8 @@ def fit(
     known = model.get_params(deep=False)  # callbacks, checkpoints and engines are not part of the model
     defaults = {"callback": None, "checkpoint": None, "engine": "auto"}
     model.set_params(**{name: value for name, value in defaults.items() if name in known})
+    if job.device == "cuda":
+        model.set_params(device="auto")  # the model can then be used on machines without a GPU
     labels = model.labels_ if indices is None else model.predict(prepared.rows.model_input)
     return fitted_model(
         model, labels, scores_of(model, X, weight), seconds=seconds, options=fit_options, notes=tuple(notes),

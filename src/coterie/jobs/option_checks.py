@@ -8,6 +8,7 @@ from typing import get_args
 from coterie.algorithms import ALGORITHMS, Algorithm, algorithm_of
 from coterie.core.formatting import join_words
 from coterie.core.protocols import Traceable
+from coterie.data.tensors import device_problem
 from coterie.errors import ParameterError
 from coterie.jobs import (
     Budget,
@@ -45,7 +46,18 @@ def check_table_options(job: TableJob) -> None:
         check_series_job(job)
     one_of("device", job.device, get_args(Device))
     if job.device == "cuda":
-        raise ParameterError("--device cuda is not supported yet. Use --device cpu, or leave it out.")
+        check_gpu(job)
+
+
+def check_gpu(job: TableJob) -> None:
+    """Reject --device cuda if the command does not support it, or if there is no GPU."""
+    if not isinstance(job, Job) or job.algorithm != "kmeans" or not isinstance(job.k, int):
+        raise ParameterError("--device cuda is for coterie fit -a kmeans with a number of clusters, such as -k 8.")
+    if job.animate is not None or job.engine != "local":
+        option = "--animate" if job.animate is not None else "--engine"
+        raise ParameterError(f"{option} is not supported with --device cuda: leave one of them out.")
+    if problem := device_problem():
+        raise ParameterError(f"--device cuda {problem}, or leave the option out.")
 
 
 def check_series_job(job: TableJob) -> None:

@@ -61,9 +61,12 @@ def select(task: str, *sizes: Any) -> ModuleType:
 def for_centers(X: Any, k: int, n_total: int = 0) -> ModuleType:
     """The kernels for rows `X` and `k` centers or components.
 
-    `plain` is NumPy; `cpu` is compiled for dense rows, `sparse` for CSR rows. All have the same functions, except that
-    `sparse` has none for Gaussian components and fuzzy clusters. `X` may be one part of a table with `n_total` rows.
+    `plain` is NumPy; `cpu` is compiled for dense rows, `sparse` for CSR rows, `cuda` for rows on a GPU. All have the
+    same functions, except that `sparse` has none for Gaussian components and fuzzy clusters, and `cuda` only those of
+    K-means. `X` may be one part of a table with `n_total` rows.
     """
+    if hasattr(X, "tensor"):
+        return _load("cuda")
     if max(X.shape[0], n_total) * X.shape[1] * k <= SMALL:
         return _load("plain")
     return _load("sparse" if hasattr(X, "indptr") else "cpu")

@@ -19,6 +19,7 @@ from coterie.core.protocols import Engine, Source
 from coterie.core.stored import stored
 from coterie.errors import ParameterError
 from coterie.kmeans.center_estimator import CenterEstimator, check_enough_rows
+from coterie.kmeans.device_lloyd import check_options_on_device, on_device
 from coterie.kmeans.exact_kmeans import Exact, exact_if_possible
 from coterie.kmeans.global_search import search_start
 from coterie.kmeans.lloyd import Lloyd
@@ -90,8 +91,14 @@ class KMeans(CenterEstimator):
         How to treat NaN. 'error' raises an error that names the columns. 'ignore' uses the observed values: a distance
         is a sum over the observed columns of the row, and a center is, in every column, the mean of the observed
         values.
+    device : {'auto', 'cpu', 'cuda'}, default='auto'
+        Where the fit runs. 'auto' is the device of `X`: the GPU for PyTorch tensors on a GPU, otherwise the CPU. 'cuda'
+        copies `X` to the GPU once, or part by part in every pass if it is larger than the memory of the GPU. Labels are
+        the same on both devices, for the same centers. A GPU needs PyTorch, and supports neither sparse rows nor
+        missing values, 'exact' and 'bounds', searches, checkpoints and traces.
     engine : {'auto', 'serial', 'threads', 'dask'} or an engine, default='auto'
-        Engine that runs the passes. 'auto' uses threads for rows in memory and Dask for Dask arrays.
+        Engine that runs the passes. 'auto' uses threads for rows in memory, Dask for Dask arrays, and the GPU for rows
+        on it.
     n_jobs : int or None, default=None
         Number of threads. None uses all cores, or OMP_NUM_THREADS if set. The result does not depend on it.
     random_state : None, int, RandomState or Generator, default=None
@@ -159,6 +166,7 @@ class KMeans(CenterEstimator):
     metric_weights: Any = None
     frozen_centers: Any = None
     missing: str = "error"
+    device: str = "auto"
     copy_x: bool = True
 
     _powers_of_options: ClassVar[dict[str, int]] = {"init": 1, "frozen_centers": 1}
@@ -169,9 +177,11 @@ class KMeans(CenterEstimator):
         return 0 if self.frozen_centers is None else len(self.frozen_centers)
 
     def _fit_model(self, source: Source, summary: Summary) -> Lloyd:
+        if source.engine == "cuda":
+            check_options_on_device(self)
         if summary.n_missing:
             check_options_with_missing(self.algorithm, self.search)
-        model = self._model(summary)
+        model = on_device(self._model(summary), source)
         check_enough_rows(self.n_clusters, summary, self._n_frozen)
         check_start(self.init, source, self.n_clusters - self._n_frozen, self._n_frozen)
         roots = as_roots(self.metric_weights, source.shape[1])
@@ -191,11 +201,12 @@ class KMeans(CenterEstimator):
 
     def _store_result(self, model: Any, result: loop.Fit, labels: Any, source: Any, X: Any, sample_weight: Any) -> None:
         roots = as_roots(self.metric_weights, source.shape[1])
-        centers = in_units(model, result.params, roots, partial(self._open_rows, X, sample_weight, first=True))
+        params = np.asarray(result.params)  # from the GPU if the fit ran there
+        centers = in_units(model, params, roots, partial(self._open_rows, X, sample_weight, first=True))
         if roots is not None and self._n_frozen:
             centers[: self._n_frozen] = self.frozen_centers
         super()._store_result(model, result, labels, source, X, sample_weight)
-        self._roots, self._scaled_centers = roots, None if roots is None else result.params
+        self._roots, self._scaled_centers = roots, None if roots is None else params
         self.cluster_centers_ = centers
 
     def _model(self, summary: Summary | None = None) -> Lloyd:

@@ -70,6 +70,7 @@ class MachineInfo:
     kernels: str  # kernels that the package contains, compiled, or why they are not used
     cache: str  # directory of the kernels compiled on this machine
     packages: tuple[Package, ...]
+    gpu: str = ""  # its name and memory, or why it is not used
     problems: tuple[str, ...] = ()
 
 

@@ -180,6 +180,7 @@ def _(info: MachineInfo) -> str:
         f"coterie {info.coterie} · Python {info.python} · {info.platform}",
         f"{count(info.threads, 'thread')} of {count(info.cores, 'core')} · {format_bytes(info.free_memory)} free · "
         f"{info.processor}",
+        f"GPU: {info.gpu}",
         f"kernels of the package: {info.kernels}",
         f"kernels compiled here: {info.cache}",
         "",

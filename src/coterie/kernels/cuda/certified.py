@@ -1,0 +1,166 @@
+"""Exact labels of rows on an NVIDIA GPU, with Triton."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import triton
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+from coterie.kernels.cuda.centers import prepare_centers
+from coterie.kernels.cuda.prepare_rows import prepare_rows
+from coterie.kernels.cuda.rescore import break_ties, list_unsure, rescore, settle
+from coterie.kernels.cuda.scan import scan_few, scan_tiles, scan_wide
+
+FEW = 128  # number of centers up to which they are one tile
+FEW_COLUMNS = 128  # number of columns up to which this tile stays in registers
+MAX_COLUMNS = 4096
+MAX_ROWS = 1 << 27  # of one part: offsets are 32-bit integers
+NARROW = 256  # number of columns up to which a tile of rows is loaded at once
+UNUSED = 1.0e38  # half norm of centers that fill the last tile
+BITS = 50  # of the integers that represent a row, unless many rows leave fewer
+
+
+class CertifiedRows:
+    """Rows (n, d) with their float16 copies, and buffers for labels.
+
+    Rows are shifted by a pivot, their mean, and scaled by a power of two, so that their largest value is about 2^8.
+    Their squared norms are integers, in units of 1 / `square_scale`.
+    """
+
+    def __init__(self, X: torch.Tensor) -> None:
+        self.X, (self.n, self.d), self.device = X, X.shape, X.device
+        self.width = _width(self.d)
+        self.pivot, self.extent = _pivot_and_extent(X)
+        self.scale = 2.0 ** (8 - exponent(self.extent))
+        self.bits = min(BITS, 62 - (self.n + 1).bit_length())
+        self.square_scale = 2.0 ** (self.bits - exponent(self.extent**2 * self.d))
+        self.halves = torch.empty(self.n, self.width, dtype=torch.float16, device=self.device)
+        self.norms = torch.empty(self.n, 2, device=self.device)
+        self.squares = self.empty(self.n, torch.int64)
+        prepare_rows[(triton.cdiv(self.n, 32),)](
+            X, self.pivot, self.halves, self.norms, self.squares, self.n, self.scale,
+            self.square_scale / self.scale**2, self.d, self.width, min(self.width, 64), 32, num_warps=4,
+        )  # fmt: skip
+        self.limits = self.empty(self.n, torch.float32)
+        self.labels, self.seconds, self.pairs, self.unsure, self.ties = (self.empty(self.n) for _ in range(5))
+        self.counts = torch.zeros(3, dtype=torch.int32, device=self.device)  # of pairs, unsure and ties
+        self.processors = torch.cuda.get_device_properties(self.device).multi_processor_count
+        self.centers: _Centers | None = None
+
+    def empty(self, size: int, dtype: torch.dtype = torch.int32) -> torch.Tensor:
+        return torch.empty(size, dtype=dtype, device=self.device)
+
+    def scan(self, centers: torch.Tensor) -> None:
+        """Write the first nearest center of each row into `labels`; they are invalid if `out_of_range` is not 0."""
+        if self.centers is None or self.centers.k != len(centers):
+            self.centers = _Centers(self, len(centers))
+        self.centers.prepare(self, centers)
+        self.centers.scan(self)
+        self.centers.rescore(self, centers)
+
+    @property
+    def out_of_range(self) -> torch.Tensor:
+        """Whether a center is too far from the rows for half precision (), as an integer."""
+        assert self.centers is not None
+        return self.centers.bounds.view(torch.int32)[3]
+
+
+class _Centers:
+    """Float16 copies of k centers, and the launches that use them; rows are arguments, to avoid reference cycles."""
+
+    def __init__(self, rows: CertifiedRows, k: int) -> None:
+        self.k = k
+        self.is_few = k <= FEW and rows.width <= FEW_COLUMNS
+        self.tile = max(16, triton.next_power_of_2(k)) if self.is_few else 64 if rows.width <= NARROW else 128
+        self.n_tiles = triton.cdiv(k, self.tile)
+        size = triton.cdiv(k, 128) * 128
+        self.halves = torch.zeros(size, rows.width, dtype=torch.float16, device=rows.device)
+        self.half_norms = torch.full((size,), UNUSED, device=rows.device)
+        self.bits = max(1, (self.n_tiles - 1).bit_length())
+        masked = self.tile.bit_length() - 1 if self.is_few else self.bits
+        rounding = (rows.width // 16 + 2) * 2.0**-20 + 2.0 ** (masked - 22)
+        self.no_bounds = torch.tensor([0.0, 0.0, rounding, 0.0], device=rows.device)
+        self.bounds = self.no_bounds.clone()
+        if not self.is_few:
+            columns = rows.width if rows.width <= NARROW else 64
+            self.descriptors = (
+                TensorDescriptor.from_tensor(rows.halves, [128, columns]),
+                TensorDescriptor.from_tensor(self.halves, [self.tile, columns]),
+            )
+
+    def prepare(self, rows: CertifiedRows, centers: torch.Tensor) -> None:
+        self.bounds.copy_(self.no_bounds)
+        prepare_centers[(self.k,)](
+            centers, rows.pivot, self.halves, self.half_norms, self.bounds.view(torch.int32), rows.scale,
+            rows.d, rows.width, min(triton.next_power_of_2(rows.width), 512), num_warps=1 if rows.width <= 128 else 4,
+        )  # fmt: skip
+
+    def scan(self, rows: CertifiedRows) -> None:
+        if self.is_few:
+            block = 128 if rows.width >= 64 else 256
+            blocks = triton.cdiv(rows.n, block)
+            scan_few[(min(blocks, rows.processors * 8),)](
+                rows.halves, self.halves, self.half_norms, rows.norms, self.bounds, rows.labels, rows.limits, rows.n,
+                blocks, rows.width, self.tile, block, 3, num_warps=4,
+            )  # fmt: skip
+            return
+        arrays = (self.half_norms, rows.norms, self.bounds, rows.labels, rows.seconds, rows.limits, rows.n)
+        if rows.width <= NARROW:
+            scan_tiles[(triton.cdiv(rows.n, 128),)](
+                *self.descriptors,
+                *arrays,
+                self.n_tiles,
+                128,
+                self.tile,
+                self.bits,
+                4 if rows.width <= 128 else 3,
+                num_warps=4,
+            )
+        else:
+            scan_wide[(triton.cdiv(rows.n, 128),)](
+                *self.descriptors, *arrays, self.n_tiles, rows.width, 64, 128, self.tile, self.bits, 4, num_warps=8
+            )
+
+    def rescore(self, rows: CertifiedRows, centers: torch.Tensor) -> None:
+        """Decide between the best two centers, then between several, then by definition, where it is necessary."""
+        rows.counts.zero_()
+        list_unsure[(triton.cdiv(rows.n, 4096),)](
+            rows.labels, rows.seconds, rows.pairs, rows.unsure, rows.counts, rows.n, 4096, not self.is_few, num_warps=8
+        )
+        block, tile = min(max(16, triton.next_power_of_2(rows.d)), 64), min(self.tile, 64)
+        if not self.is_few:
+            self._settle(rows, centers, block)
+        rescore[(rows.processors * 16,)](
+            rows.X, rows.halves, centers, self.halves, self.half_norms, rows.limits, rows.unsure, rows.counts[1:],
+            rows.labels, rows.ties, rows.counts[2:], triton.cdiv(self.k, tile),
+            rows.d, rows.width, min(rows.width, 64), 64, tile, num_warps=4,
+        )  # fmt: skip
+        break_ties[(rows.processors * 8,)](
+            rows.X, centers.T.contiguous(), rows.ties, rows.counts[2:], rows.labels, self.k, rows.d,
+            min(1024, max(32, triton.next_power_of_2(self.k))), 16, num_warps=4, enable_fp_fusion=False,
+        )  # fmt: skip
+
+    def _settle(self, rows: CertifiedRows, centers: torch.Tensor, block: int) -> None:
+        settle[(rows.processors * 16,)](
+            rows.X, centers, rows.pairs, rows.counts, rows.labels, rows.seconds, rows.ties, rows.counts[2:], self.k,
+            rows.d, block, 32, self.tile, num_warps=4,
+        )  # fmt: skip
+
+
+def _width(d: int) -> int:
+    """Number of columns of the float16 copies."""
+    return max(16, triton.next_power_of_2(d)) if d <= NARROW else triton.cdiv(d, 64) * 64
+
+
+def exponent(size: float) -> int:
+    """The exponent of the power of two just above `size`."""
+    return math.frexp(size)[1] if size > 0 else 0
+
+
+def _pivot_and_extent(X: torch.Tensor) -> tuple[torch.Tensor, float]:
+    """The mean (d,) in float64, and the largest absolute difference from it."""
+    pivot = X.sum(0, dtype=torch.float64) / len(X)
+    low, high = torch.aminmax(X, dim=0)
+    return pivot, float(torch.maximum(pivot - low.double(), high.double() - pivot).max())

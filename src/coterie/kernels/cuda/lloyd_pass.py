@@ -1,0 +1,165 @@
+"""Sums of clusters and passes of K-means on an NVIDIA GPU, with Triton."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import torch
+import triton
+
+from coterie.kernels.cuda.certified import CertifiedRows, exponent
+from coterie.kernels.cuda.moved_sums import (
+    add_moved,
+    cluster_statistics,
+    count_moved,
+    list_moved,
+    move,
+    sort_moved,
+    sum_moved,
+)
+
+FEW_SUMS = 1 << 13  # number of sums up to which rows are added to copies of them, without sorting
+COPIES = 64
+
+
+class MovedSums:
+    """Sums of the rows of each cluster, in integers, for the labels of the last pass."""
+
+    def __init__(self, rows: CertifiedRows, k: int) -> None:
+        self.k = k
+        self.is_few = k * rows.d <= FEW_SUMS
+        self.scale = 2.0 ** (rows.bits - exponent(rows.extent))
+        copies = COPIES if self.is_few else 1
+        self.sums = torch.zeros(copies, k, rows.d, dtype=torch.int64, device=rows.device)
+        self.squares = torch.zeros(copies, k, dtype=torch.int64, device=rows.device)
+        self.sizes = torch.zeros(copies, k, dtype=torch.int32, device=rows.device)
+        self.moved_rows = rows.empty(rows.n if self.is_few else 2 * rows.n)
+
+    def clear(self) -> None:
+        for values in (self.sums, self.squares, self.sizes):
+            values.zero_()
+
+    def update(self, rows: CertifiedRows, previous: torch.Tensor) -> torch.Tensor:
+        """Replace the labels `previous` (n,), -1 for rows that are in no sum, by those of the last scan.
+
+        Returns the number of labels that changed.
+        """
+        return self._update_few(rows, previous) if self.is_few else self._update_many(rows, previous)
+
+    def _update_few(self, rows: CertifiedRows, previous: torch.Tensor) -> torch.Tensor:
+        count = torch.zeros(1, dtype=torch.int32, device=rows.device)
+        list_moved[(triton.cdiv(rows.n, 4096),)](
+            rows.labels, previous, self.moved_rows, count, rows.n, 4096, num_warps=4
+        )
+        add_moved[(rows.processors * 16,)](
+            rows.X, rows.pivot, self.moved_rows, count, rows.labels, previous, rows.squares, self.sums, self.squares,
+            self.sizes, self.scale, self.k, rows.d, triton.next_power_of_2(rows.d), 64, COPIES, num_warps=4,
+        )  # fmt: skip
+        return count[0]
+
+    def _update_many(self, rows: CertifiedRows, previous: torch.Tensor) -> torch.Tensor:
+        grid = (triton.cdiv(rows.n, 1024),)
+        moves = torch.zeros(2, self.k, dtype=torch.int32, device=rows.device)
+        count_moved[grid](rows.labels, previous, moves[0], moves[1], rows.n, 1024, num_warps=4)
+        self.sizes += moves[0] - moves[1]
+        entries = moves.sum(0, dtype=torch.int32)
+        ends = entries.cumsum(0, dtype=torch.int32)
+        sort_moved[grid](rows.labels, previous, ends - entries, self.moved_rows, rows.n, 1024, num_warps=4)
+        block, shares = min(triton.next_power_of_2(rows.d), 128), max(32, 32768 // self.k)
+        sum_moved[(self.k, shares, triton.cdiv(rows.d, block))](
+            rows.X, rows.pivot, self.moved_rows, ends, entries, rows.squares, self.sums, self.squares, self.scale,
+            rows.d, block, 1024 // block, shares, num_warps=1,
+        )  # fmt: skip
+        return moves[0].sum()
+
+    def statistics(
+        self, rows: CertifiedRows, centers: torch.Tensor, changed: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Sums of x - c (k, d), and one vector of all numbers that the host needs, which is copied at once.
+
+        These are the sizes (k,), the costs (k,), `changed`, whether centers are out of range, and the sum of squares.
+        """
+        k = self.k
+        sums, squares, sizes = self.sums.sum(0), self.squares.sum(0), self.sizes.sum(0)
+        sum_dx = torch.empty(k, rows.d, dtype=torch.float64, device=rows.device)
+        host = torch.empty(2 * k + 3, dtype=torch.float64, device=rows.device)
+        cluster_statistics[(k,)](
+            sums, squares, sizes, rows.pivot, centers, sum_dx, host, 1.0 / self.scale, 1.0 / rows.square_scale,
+            k, rows.d, min(triton.next_power_of_2(rows.d), 512), num_warps=1 if rows.d <= 128 else 4,
+        )  # fmt: skip
+        host[2 * k] = changed
+        host[2 * k + 1] = rows.out_of_range
+        host[2 * k + 2] = squares.sum() / rows.square_scale
+        return sum_dx, host
+
+
+class LloydPass:
+    """One pass of K-means over rows of equal weights. From the second pass on it is one CUDA graph."""
+
+    def __init__(self, rows: CertifiedRows, k: int) -> None:
+        self.k, self.sums = k, MovedSums(rows, k)
+        self.centers = torch.empty(k, rows.d, device=rows.device)
+        self.labels: torch.Tensor | None = None  # the labels that the sums belong to
+        self.version = -1
+        self.graph: Any = None
+        self.results: tuple[torch.Tensor, torch.Tensor] | None = None
+
+    def __call__(
+        self, rows: CertifiedRows, centers: torch.Tensor, labels: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Update `labels` (n,); return the results of `MovedSums.statistics`.
+
+        The sums belong to `labels` if it is the tensor of the last call and has not been changed since. Otherwise all
+        rows are added again.
+        """
+        if self.centers.dtype != centers.dtype:
+            self.centers, self.labels = torch.empty_like(centers), None
+        self.centers.copy_(centers)
+        if self.labels is not labels or self.version != labels._version:
+            return self._first(rows, labels)
+        if self.graph is None:
+            self._capture(rows, labels)
+        self.graph.replay()
+        assert self.results is not None
+        sum_dx, host = self.results
+        return sum_dx.clone(), host
+
+    def _first(self, rows: CertifiedRows, labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        rows.scan(self.centers)
+        changed = (rows.labels != labels).sum()
+        self.sums.clear()
+        labels.fill_(-1)
+        self.sums.update(rows, labels)
+        self.labels, self.version, self.graph = labels, labels._version, None
+        return self.sums.statistics(rows, self.centers, changed)
+
+    def _capture(self, rows: CertifiedRows, labels: torch.Tensor) -> None:
+        """Record all launches of a pass. Python must not delete other graphs meanwhile, so it collects no garbage."""
+        graph, stream, was_enabled = torch.cuda.CUDAGraph(), torch.cuda.Stream(rows.device), gc.isenabled()
+        gc.disable()
+        torch.cuda.synchronize(rows.device)
+        try:
+            with torch.cuda.stream(stream):
+                graph.capture_begin(capture_error_mode="thread_local")
+                try:
+                    rows.scan(self.centers)
+                    changed = self.sums.update(rows, labels)
+                    self.results = self.sums.statistics(rows, self.centers, changed)
+                finally:
+                    graph.capture_end()
+        finally:
+            if was_enabled:
+                gc.enable()
+        self.graph = graph
+
+
+def move_centers(
+    centers: torch.Tensor, sum_dx: torch.Tensor, weight: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Centers plus the mean differences of their rows (k, d), and their squared movements (k,)."""
+    (k, d), moved = centers.shape, torch.empty_like(centers)
+    steps = torch.empty(k, dtype=torch.float64, device=centers.device)
+    block = min(triton.next_power_of_2(d), 512)
+    move[(k,)](centers, sum_dx, weight, moved, steps, d, block, num_warps=1 if d <= 128 else 4)
+    return moved, steps

@@ -1,0 +1,92 @@
+"""Triton kernel for one pass of k-means++."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+import triton
+import triton.language as tl
+
+MAX_POINTS = 16
+ROWS = 1024  # of one program
+
+
+@triton.jit
+def _split(x):
+    """A float16 copy, and one of its rounding: together 22 bits."""
+    high = x.to(tl.float16)
+    return high, (x - high.to(tl.float32)).to(tl.float16)
+
+
+@triton.jit
+def add_point(
+    X,  # in   (n, D)
+    weights,  # in   (n,) if HAS_WEIGHTS
+    origin,  # in   (D,) point 0
+    points,  # in   (16, DS) scale * (p - point 0)
+    squares,  # in   (16,) |p - point 0|²
+    closest,  # i/o  (n,)
+    sums,  # out  (programs, 16)
+    n,
+    scale,
+    factor,  # of squares in the unit of `closest`
+    D: tl.constexpr,
+    DS: tl.constexpr,
+    BD: tl.constexpr,
+    BN: tl.constexpr,
+    ROWS: tl.constexpr,
+    HAS_WEIGHTS: tl.constexpr,
+):
+    """Update costs with point 0, by differences; sum them with each other point, by products of differences."""
+    p = tl.arange(0, 16)
+    square = tl.load(squares + p)
+    total = tl.zeros([BN, 16], tl.float32)
+    first = tl.program_id(0).to(tl.int64) * ROWS
+    for start in range(0, ROWS, BN):
+        row = first + start + tl.arange(0, BN)
+        inside = row < n
+        e2 = tl.zeros([BN], tl.float32)
+        product = tl.zeros([BN, 16], tl.float32)
+        for column in tl.static_range(0, DS, BD):
+            d = column + tl.arange(0, BD)
+            mask = inside[:, None] & (d < D)[None, :]
+            x = tl.load(X + row[:, None] * D + d[None, :], mask=mask, other=0.0).to(tl.float32)
+            e = tl.where(mask, x - tl.load(origin + d, mask=d < D, other=0.0)[None, :], 0.0)
+            e2 += tl.sum(e * e, axis=1)
+            high, low = _split(e * scale)
+            c_high, c_low = _split(tl.load(points + p[:, None] * DS + d[None, :]))
+            product = tl.dot(high, tl.trans(c_high), product)
+            product = tl.dot(high, tl.trans(c_low), product)
+            product = tl.dot(low, tl.trans(c_high), product)
+        cost = tl.minimum(tl.load(closest + row, mask=inside, other=0.0), e2 * factor)
+        tl.store(closest + row, cost, mask=inside)
+        other = tl.maximum(e2[:, None] + square[None, :] - (2.0 / (scale * scale)) * product, 0.0) * factor
+        combined = tl.minimum(cost[:, None], other)
+        if HAS_WEIGHTS:
+            combined *= tl.load(weights + row, mask=inside, other=0.0).to(tl.float32)[:, None]
+        total += tl.where(inside[:, None], combined, 0.0)
+    tl.store(sums + tl.program_id(0) * 16 + p, tl.sum(total, axis=0))
+
+
+def potentials(
+    X: torch.Tensor, w: torch.Tensor | None, unit: float, points: torch.Tensor, closest: torch.Tensor, extent: float
+) -> torch.Tensor:
+    """Update `closest` (n,) with points[0]; return its weighted sum, then that with each other point added (m,).
+
+    `extent` is a bound of the differences between rows and points.
+    """
+    (n, d), m, device = X.shape, len(points), X.device
+    width = max(16, triton.next_power_of_2(d)) if d <= 64 else triton.cdiv(d, 64) * 64
+    scale = 2.0 ** (8 - np.frexp(extent)[1]) if extent > 0 else 1.0
+    difference = points.double() - points[0].double()
+    scaled = torch.zeros(MAX_POINTS, width, device=device)
+    scaled[:m, :d] = (difference * scale).float()
+    squares = torch.zeros(MAX_POINTS, device=device)
+    squares[:m] = difference.square().sum(1).float()
+    programs = triton.cdiv(n, ROWS)
+    sums = torch.empty(programs, MAX_POINTS, device=device)
+    add_point[(programs,)](
+        X, X if w is None else w, points[0].float().contiguous(), scaled, squares, closest, sums, n, scale,
+        1.0 / unit**2, d, width, min(width, 64), 64, ROWS, w is not None, num_warps=4,
+    )  # fmt: skip
+    return sums[:, :m].sum(0, dtype=torch.float64)

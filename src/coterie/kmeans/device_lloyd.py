@@ -1,0 +1,76 @@
+"""K-means on a GPU: the centers stay on the device during a fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from coterie import kernels
+from coterie.core.protocols import Chunk, Engine, Source
+from coterie.errors import ParameterError
+from coterie.kmeans.center_model import KMeansStats
+from coterie.kmeans.lloyd import Bounds, Lloyd
+
+
+@dataclass(frozen=True)
+class DeviceLloyd(Lloyd):
+    """Lloyd's algorithm with centers (k, d) in a `DeviceArray`, so that no pass copies them from or to the device."""
+
+    bounds: bool = False
+
+    def init(self, source: Any, engine: Engine, rng: np.random.Generator) -> Any:
+        from coterie.kernels.cuda import DeviceArray, as_tensor
+
+        return DeviceArray(as_tensor(super().init(source, engine, rng), source.device))
+
+    def e_step(self, centers: Any, chunk: Chunk, memo: Bounds | None = None) -> tuple[Any, Any]:
+        memo = memo or self._initial_bounds(*chunk.X.shape)
+        sums = self._kernels(chunk.X, len(centers)).lloyd(chunk.X, chunk.w, centers, None, memo.labels, memo.lower)
+        return KMeansStats(*sums), memo
+
+    def m_step(self, centers: Any, stats: Any) -> Any:
+        """The centers at the means of their rows; `state` holds their squared movements until they are needed."""
+        is_free = self._free(stats.weight > 0)
+        ops = kernels.for_centers(centers, 1)
+        moved, moved.state = ops.move_centers(centers, stats.sum_dx, stats.weight, is_free)
+        return moved
+
+    def has_converged(self, before: Any, after: Any, stats: Any, *progress: Any) -> bool:
+        if stats.moved == 0:
+            return True
+        step = (after.tensor.double() - before.tensor.double()).square() if after.state is None else after.state
+        return float(step.sum()) <= self.tol
+
+    def _with_rows(self, centers: Any, indices: np.ndarray, rows: np.ndarray) -> Any:
+        from coterie.kernels.cuda import DeviceArray
+
+        changed = DeviceArray(centers.tensor.clone())
+        changed[indices] = rows
+        return changed
+
+
+def on_device(model: Lloyd, source: Source) -> Lloyd:
+    """The model, or its variant for rows on a device."""
+    if source.engine != "cuda":
+        return model
+    options = {each.name: getattr(model, each.name) for each in fields(model)}
+    return DeviceLloyd(**{**options, "bounds": False})
+
+
+def check_options_on_device(estimator: Any) -> None:
+    """Reject options and methods that need the rows in main memory."""
+    if vars(estimator).get("_recorder") is not None:
+        raise ParameterError("fit_trace is not supported on a GPU: use device='cpu'")
+    rejected = {
+        "algorithm": (estimator.algorithm in ("exact", "bounds", "elkan"), "algorithm='lloyd'"),
+        "search": (estimator.search != "none", "search='none'"),
+        "missing": (estimator.missing != "error", "missing='error'"),
+        "checkpoint": (estimator.checkpoint is not None, "checkpoint=None"),
+    }
+    for name, (is_rejected, remedy) in rejected.items():
+        if is_rejected:
+            raise ParameterError(
+                f"{name}={getattr(estimator, name)!r} is not supported on a GPU: use {remedy}, or device='cpu'"
+            )

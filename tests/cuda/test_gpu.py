@@ -1,0 +1,216 @@
+"""Triton kernels and fits on an NVIDIA GPU; `make gpu-test` runs these tests."""
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from coterie import KMeans
+from coterie.data import tensors
+from coterie.errors import InputError
+
+torch = pytest.importorskip("torch", reason="a GPU needs PyTorch: pip install 'coterie[gpu]'")
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no NVIDIA GPU, or no driver for it"),
+]
+
+SHAPES = [  # rows, columns, centers: every kernel, and numbers that are no multiple of a tile
+    (3001, 128, 1000), (2001, 100, 333), (4097, 64, 129), (1500, 512, 300), (70, 33, 5), (9001, 16, 64),
+    (5001, 7, 37), (999, 300, 70), (500, 1024, 200), (900, 200, 150), (100, 1, 3), (33, 2, 8), (1500, 16, 700),
+]  # fmt: skip
+
+
+def table(n, d, k, kind="blobs", seed=0):
+    """Rows and initial centers on the GPU."""
+    random = torch.Generator(device="cuda").manual_seed(seed)
+    options = {"device": "cuda", "generator": random}
+    X = torch.randn(k, d, **options)[torch.randint(0, k, (n,), **options)] + torch.randn(n, d, **options)
+    if kind == "far":
+        X += 300
+    elif kind == "grid":
+        X = torch.round(X)
+    elif kind == "repeated":
+        X = X[torch.randint(0, max(2, n // 50), (n,), **options)]
+    return X.contiguous(), X[torch.randint(0, n, (k,), **options)].contiguous()
+
+
+def labels_of(X):
+    from coterie.kernels.cuda import DeviceArray
+
+    return DeviceArray(torch.full((len(X),), -1, dtype=torch.int32, device="cuda"))
+
+
+def passes(X, centers, n_passes=3):
+    """Centers, labels and sums after each pass of K-means."""
+    from coterie.kernels import cuda
+
+    rows, labels, results = cuda.DeviceArray(X), labels_of(X), []
+    centers = cuda.DeviceArray(centers)
+    for _ in range(n_passes):
+        sums = cuda.lloyd(rows, None, centers, None, labels, None)
+        results.append((centers.tensor, labels.tensor.clone(), sums))
+        centers, steps = cuda.move_centers(centers, sums.sum_dx, sums.weight, sums.weight > 0)
+        squared = (centers.tensor.double() - results[-1][0].double()).square().sum(1)
+        torch.testing.assert_close(steps, squared, rtol=1e-9, atol=1e-12)
+    return results
+
+
+@pytest.mark.parametrize("kind", ["blobs", "far", "grid", "repeated"])
+@pytest.mark.parametrize("n, d, k", SHAPES)
+def test_labels_are_exact_and_sums_have_the_same_bits_in_every_run(n, d, k, kind):
+    from coterie.kernels.cuda import DeviceArray, _sums, exact
+
+    X, centers = table(n, d, k, kind)
+    before = torch.full((n,), -1, dtype=torch.int32, device="cuda")
+    for (c, labels, sums), (_, _, again) in zip(passes(X, centers), passes(X, centers), strict=True):
+        assert torch.equal(labels, exact.by_definition(X, c))
+        expected = _sums(DeviceArray(X), None, c, labels, int((labels != before).sum()))
+        assert sums.moved == expected.moved
+        np.testing.assert_array_equal(sums.weight, expected.weight)
+        size = float((X - X.mean(0)).abs().max())
+        assert float((sums.sum_dx - expected.sum_dx).abs().max()) <= 1e-12 * n * size
+        np.testing.assert_allclose(sums.cost.sum(), expected.cost.sum(), rtol=1e-9, atol=1e-20)
+        assert torch.equal(sums.sum_dx, again.sum_dx)
+        np.testing.assert_array_equal(sums.cost, again.cost)
+        before = labels
+
+
+@pytest.mark.parametrize("kind", ["float64", "float16", "bfloat16"])
+def test_other_types_have_exact_labels_too(kind):
+    from coterie.kernels.cuda import exact
+
+    X, centers = table(3000, 40, 200, "far")
+    X = X.to(getattr(torch, kind))
+    for c, labels, _ in passes(X, centers.to(torch.float64 if kind == "float64" else torch.float32)):
+        assert torch.equal(labels, exact.by_definition(X, c))
+
+
+def test_sums_follow_labels_that_were_changed_or_replaced():
+    from coterie.kernels import cuda
+
+    X, centers = table(2000, 20, 30)
+    rows, labels = cuda.DeviceArray(X), labels_of(X)
+    first = cuda.lloyd(rows, None, centers, None, labels, None)
+    cuda.lloyd(rows, None, centers + 1, None, labels_of(X), None)
+    labels.tensor[:700] = 3
+    for memo in (labels, labels_of(X), np.full(2000, -1, np.int32)):
+        again = cuda.lloyd(rows, None, centers, None, memo, None)
+        assert torch.equal(again.sum_dx, first.sum_dx)
+        np.testing.assert_array_equal(again.weight, first.weight)
+
+
+@pytest.mark.parametrize("distance", [1e3, 1e9, 1e30])
+def test_a_center_far_from_all_rows_changes_no_label(distance):
+    from coterie.kernels import cuda
+
+    X, centers = table(3000, 20, 200)
+    far = torch.cat([centers, torch.full((1, 20), distance, device="cuda")]).double()
+    sums = cuda.lloyd(cuda.DeviceArray(X.double()), None, far, None, labels_of(X), None)
+    expected = cuda.lloyd(cuda.DeviceArray(X), None, centers, None, labels_of(X), None)
+    np.testing.assert_array_equal(sums.weight[:-1], expected.weight)
+
+
+def test_clusters_of_equal_rows_have_no_cost():
+    from coterie.kernels import cuda
+
+    X = torch.arange(40.0, device="cuda").repeat(50)[:, None] * torch.ones(1, 20, device="cuda") + 1000
+    sums = cuda.lloyd(cuda.DeviceArray(X), None, X[:40].contiguous(), None, labels_of(X), None)
+    assert not sums.cost.any()
+
+
+@pytest.mark.parametrize("shift", [0, 1000])
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_a_fit_has_the_labels_of_the_cpu(kind, shift):
+    X, centers = (part.to(getattr(torch, kind)) + shift for part in table(20_000, 24, 40))
+    options = {"init": centers.cpu().numpy(), "algorithm": "lloyd", "max_iter": 20, "tol": 0}
+    with pytest.warns(ConvergenceWarning):
+        cpu = KMeans(40, device="cpu", **options).fit(X.cpu().numpy())
+    with pytest.warns(ConvergenceWarning):
+        gpu = KMeans(40, **options).fit(X)
+    assert np.mean(gpu.labels_.cpu().numpy() == cpu.labels_) > 0.999  # centers differ by rounding
+    np.testing.assert_allclose(gpu.cluster_centers_, cpu.cluster_centers_, rtol=1e-5, atol=1e-3)
+    np.testing.assert_allclose(gpu.history_, cpu.history_, rtol=1e-6)
+    gpu.cluster_centers_ = cpu.cluster_centers_
+    np.testing.assert_array_equal(gpu.predict(X).cpu().numpy(), cpu.labels_)
+
+
+def test_tensors_in_and_tensors_out():
+    X, _ = table(5000, 16, 10)
+    model = KMeans(10, random_state=0).fit(X)
+    assert model.labels_.device == X.device
+    assert model.predict(X).dtype == torch.int32
+    assert torch.equal(model.predict(X), model.labels_)
+    assert model.transform(X).shape == (5000, 10)
+    assert torch.equal(model.transform(X).argmin(1).int(), model.labels_)
+    assert isinstance(KMeans(10, random_state=0, device="cuda").fit(X.cpu().numpy()).labels_, np.ndarray)
+
+
+@pytest.mark.parametrize("init", ["k-means++", "k-means||", "forgy", "random_partition", "farthest"])
+def test_fits_have_the_same_bits_in_every_run(init):
+    X, _ = table(8000, 16, 10)
+    w = torch.rand(8000, device="cuda")
+    for weights in (None, w):
+        fits = [KMeans(10, init=init, random_state=0, n_init=2).fit(X, sample_weight=weights) for _ in range(2)]
+        np.testing.assert_array_equal(fits[0].cluster_centers_, fits[1].cluster_centers_)
+        assert fits[0].inertia_ == fits[1].inertia_
+
+
+def test_rows_larger_than_the_memory_of_the_gpu_are_streamed(monkeypatch):
+    X, centers = (part.cpu().numpy() for part in table(30_000, 24, 20))
+    resident = KMeans(20, init=centers, device="cuda").fit(X)
+    monkeypatch.setattr(tensors, "FREE_FRACTION", 0.0)
+    monkeypatch.setattr(tensors, "STREAMED_PART", 1 << 18)
+    assert len(tensors.tensor_source(X).parts()) > 5
+    streamed = KMeans(20, init=centers, device="cuda").fit(X)
+    np.testing.assert_array_equal(streamed.labels_, resident.labels_)
+    np.testing.assert_allclose(streamed.cluster_centers_, resident.cluster_centers_, rtol=1e-6)
+    read_only = X.copy()
+    read_only.flags.writeable = False
+    np.testing.assert_array_equal(streamed.predict(read_only), resident.labels_)
+
+
+def test_too_little_memory_is_one_sentence_and_frees_it(monkeypatch):
+    X, _ = table(1000, 8, 4)
+
+    def exhausted(*_):
+        return torch.empty(1 << 50, device="cuda")
+
+    monkeypatch.setattr("coterie.kernels.cuda.moments", exhausted)
+    before = torch.cuda.memory_allocated()
+    with pytest.raises(InputError, match="the memory of the GPU is too small for this step"):
+        KMeans(4).fit(X)
+    assert torch.cuda.memory_allocated() <= before
+
+
+@pytest.mark.parametrize("n, d", [(3001, 5), (2000, 70), (1025, 300)])
+def test_costs_of_seeding_are_those_of_pytorch(n, d):
+    from coterie.kernels import cuda
+    from coterie.kernels.cuda import sampling
+
+    X, points = table(n, d, 7, "far")
+    for w in (None, torch.rand(n, device="cuda", dtype=torch.float64)):
+        closest, expected = (torch.full((n,), float("inf"), device="cuda") for _ in range(2))
+        for first in range(3):
+            some = points[first : first + 4]
+            sums = cuda.potentials(cuda.DeviceArray(X), w, 3.0, some, cuda.DeviceArray(closest))
+            np.testing.assert_allclose(sums, sampling.potentials(X, w, 3.0, some, expected).cpu(), rtol=2e-5)
+            torch.testing.assert_close(closest, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_the_statistics_of_a_pass_do_not_depend_on_the_memo():
+    from coterie.core.protocols import Chunk
+    from coterie.kernels.cuda import DeviceArray
+    from coterie.kmeans.device_lloyd import DeviceLloyd
+    from coterie.kmeans.lloyd import NO_BOUNDS, Bounds
+    from zoo import LARGE, SMALL
+
+    for X in (SMALL, LARGE):
+        rows = Chunk(DeviceArray(torch.from_numpy(X).cuda()), None, 0)
+        model, memo = DeviceLloyd(7), Bounds(None, labels_of(X), NO_BOUNDS)
+        for shift in (0.0, 0.3, 0.1):
+            centers = DeviceArray(torch.from_numpy(X[:7] + shift).cuda())
+            stats, memo = model.e_step(centers, rows, memo)
+            fresh, _ = model.e_step(centers, rows._replace(X=DeviceArray(rows.X.tensor)), None)
+            assert torch.equal(stats.sum_dx, fresh.sum_dx)
+            np.testing.assert_array_equal(stats.cost, fresh.cost)
+            np.testing.assert_array_equal(np.asarray(memo.labels), np.asarray(model.assign(np.asarray(centers), rows)))
