@@ -77,6 +77,11 @@ def _check_methods(job: CompareJob) -> None:
         raise ParameterError("compare needs algorithms: -a kmeans -a gmm.")
     for name in job.algorithms:
         method = algorithm_of(name)
+        if method.finds_k:
+            raise ParameterError(
+                f"{name} cannot be compared: it finds the number of clusters itself, and leaves noise in no cluster. "
+                f"Run coterie fit -a {name}, and coterie compare-labels."
+            )
         if method.mixed or method.series:
             raise ParameterError(f"{name} cannot be compared: the others do not accept its kind of rows.")
     if job.missing == "ignore":

@@ -2,16 +2,19 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from coterie.algorithms import algorithm_of, check_options
+from coterie.algorithms import Algorithm, algorithm_of, check_options
 from coterie.core.progress import Callback, Progress
 from coterie.data.tables.reader import Table
 from coterie.data.tables.writer import LABELS_ONLY, write
 from coterie.errors import InputError, NotConvergedError
 from coterie.jobs import Job, option_checks
 from coterie.jobs.choose_k_job import check_k_can_be_chosen, choose, reusable_sweep
+from coterie.jobs.clustered_rows import clustered_rows
 from coterie.jobs.command_line import report_source
 from coterie.jobs.fitting import fit, sample_rows
 from coterie.jobs.job_table import job_table
@@ -24,7 +27,14 @@ from coterie.preparation.fit_preparation import PreparedTable, prepare
 from coterie.preparation.sklearn_steps import as_pipeline
 from coterie.report.build.cluster_names import ATTRIBUTE, check_names, named, names_by_label
 from coterie.report.build.cluster_rules import with_rules
-from coterie.report.build.cluster_summaries import fit_warnings, not_converged, notes, summaries, table_fields
+from coterie.report.build.cluster_summaries import (
+    fit_warnings,
+    not_converged,
+    notes,
+    shares_of_all,
+    summaries,
+    table_fields,
+)
 from coterie.report.build.fitted_model import FittedModel
 from coterie.report.build.profile_table import profile_table
 from coterie.report.build.silhouettes import silhouettes
@@ -54,10 +64,11 @@ def execute(job: Job, callback: Callback) -> JobResult:
     if job.strict and not fitted.converged:
         raise NotConvergedError(not_converged(job.algorithm, fitted))
     callback(Progress("silhouettes"))
-    measured = silhouettes(prepared, fitted.labels, fitted.model, job.threads)
-    n_clusters = int(getattr(fitted.model, "n_components_", 0)) or int(getattr(fitted.model, method.k_parameter))
-    clusters = summaries(prepared, fitted.labels, n_clusters, measured)
-    clusters, cost_ratio = with_rules(table, prepared, fitted.labels, clusters)
+    n_clusters = _n_clusters(method, fitted.model)
+    members, labels = clustered_rows(table, prepared, fitted.labels)
+    measured = silhouettes(members, labels, fitted.model, job.threads)
+    clusters = shares_of_all(summaries(members, labels, n_clusters, measured), members, prepared)
+    clusters, cost_ratio = with_rules(table, members, labels, clusters)
     clusters = named(clusters, job.names, n_clusters)
     names = names_by_label(clusters, n_clusters) if job.names else None
     columns = NewColumns(partial(fitted.columns, prepared.rows.model_input, names=names), prepared.rows.n)
@@ -69,7 +80,7 @@ def execute(job: Job, callback: Callback) -> JobResult:
             files.write(job.output, writer)
         if job.model is not None:
             callback(Progress(f"writing {job.model.name}"))
-            summary = summarize_training(prepared, fitted.model, fitted.labels, method)
+            summary = summarize_training(members, fitted.model, labels, method)
             if summary is not None:
                 fitted.model.training_summary_ = summary
             if names is not None:
@@ -78,7 +89,7 @@ def execute(job: Job, callback: Callback) -> JobResult:
             files.write(job.model, lambda temporary: save(pipeline, temporary, overwrite=True))
         if job.profiles is not None:
             callback(Progress(f"writing {job.profiles.name}"))
-            profiles = profile_table(prepared, fitted.labels, clusters)
+            profiles = profile_table(members, labels, clusters)
             files.write(job.profiles, partial(write, iter([profiles]), safe_csv=job.safe_csv))
         animation = None if job.animate is None else fitted.trace.animate()
         if job.animate is not None and animation is not None:
@@ -89,11 +100,12 @@ def execute(job: Job, callback: Callback) -> JobResult:
         callback(Progress(f"writing {job.report.name}"))
         from coterie.report.build import fit_report, python_code
 
-        source = report_source(job, table, prepared)
-        code_k: int | str = "auto" if method.mixed and job.k == "auto" else result.k
+        source = report_source(job, table, members)
+        code_k: int | str | None = "auto" if method.mixed and job.k == "auto" else result.k
+        code_k = None if method.finds_k else code_k
         report = fit_report.build(
-            result, source, silhouettes=measured, fit=fitted, choice=details,
-            animation=None if animation is None else animation.to_dict(),
+            result, source, silhouettes=measured, fit=replace(fitted, labels=labels), choice=details,
+            animation=None if animation is None else animation.to_dict(), all_rows=prepared,
             python=python_code.fit_code(source, job.algorithm, code_k, fitted, job.sample), callback=callback,
         )  # fmt: skip
         return files.write_report(job.report, report, job.static, report.result)
@@ -114,6 +126,7 @@ def _check_options(job: Job) -> None:
     option_checks.check_table_options(job)
     check_options(job.algorithm, job.options)
     option_checks.check_k(job.k, job.budget)
+    option_checks.check_no_k(job.k, job.algorithm)
     if isinstance(job.k, int):
         check_names(job.names, job.k)
     option_checks.check_engine(job.engine, job.algorithm)
@@ -133,12 +146,24 @@ def _k(job: Job, prepared: PreparedTable, callback: Callback) -> tuple[int | str
         if job.k > n:
             raise InputError(f"-k {job.k:,} asks for more clusters than there are rows ({n:,}).")
         return job.k, None, None
-    if algorithm_of(job.algorithm).mixed and job.k == "auto":
+    method = algorithm_of(job.algorithm)
+    if method.finds_k or (method.mixed and job.k == "auto"):
         return "auto", None, None
     check_k_can_be_chosen(job.algorithm)
     X, weight, _ = sample_rows(prepared, job.sample, job.seed)
     choice, details = choose(job, job.algorithm, X, weight, prepared, callback, options=job.options)
     return choice.recommended, choice, details
+
+
+def _n_clusters(method: Algorithm, model: Any) -> int:
+    """The number of clusters of a fitted model."""
+    if not method.finds_k:
+        return int(getattr(model, "n_components_", 0)) or int(getattr(model, method.k_parameter))
+    if model.n_clusters_ == 0:
+        options = {"DBSCAN": "a larger --eps or a smaller --min-samples"}
+        remedy = options.get(method.title, "a smaller --min-cluster-size or --min-samples")
+        raise InputError(f"{method.title} found no clusters: all rows are noise. Try {remedy}.")
+    return int(model.n_clusters_)
 
 
 def _result(
@@ -166,6 +191,7 @@ def _result(
         clusters=clusters,
         rule_cost_ratio=cost_ratio,
         labels=prepared.rows.expand(fitted.labels),
+        noise=int((fitted.labels < 0).sum()) if method.finds_k else None,
         notes=(*table.notes, *notes(prepared), *choice_notes, *fitted.notes),
         warnings=(
             *prepared.warnings,

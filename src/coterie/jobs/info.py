@@ -25,7 +25,7 @@ def _model_info(path: Path) -> ModelInfo:
     model = saved.model
     defaults = type(model)().get_params(deep=False)
     parameters = {name: value for name, value in model.get_params(deep=False).items() if value != defaults[name]}
-    k = int(getattr(model, "n_components_", 0))
+    k = int(getattr(model, "n_components_", getattr(model, "n_clusters_", 0)))
     return ModelInfo(
         source=path.name,
         size=path.stat().st_size,

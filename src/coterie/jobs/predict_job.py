@@ -17,7 +17,7 @@ from coterie.jobs.option_checks import at_least, check_batches, check_safe_csv, 
 from coterie.jobs.output_files import OutputFiles, check_outputs
 from coterie.jobs.prepared_model import read_model
 from coterie.jobs.training_summary import drift_warnings, unusual_rows
-from coterie.preparation.column_selection import DISTANCE, LABEL, NAME, PROBABILITY, UNUSUAL
+from coterie.preparation.column_selection import DISTANCE, LABEL, NAME, NOISE, PROBABILITY, UNUSUAL
 from coterie.preparation.preparation import PreparedRows
 from coterie.preparation.sklearn_steps import load_preparation, read_columns
 from coterie.report.build.cluster_names import names_of_model
@@ -94,7 +94,7 @@ def _new_columns(
 ) -> dict[str, NDArray[Any]]:  # fmt: skip
     columns: dict[str, NDArray[Any]] = {LABEL: labels[part].astype(np.int64)}
     if names is not None:
-        columns[NAME] = np.array(names)[labels[part]]
+        columns[NAME] = np.array([*names, NOISE])[labels[part]]
     methods = {PROBABILITY: "predict_proba" if job.proba else "", DISTANCE: "transform" if job.distance else ""}
     for name, method in methods.items():
         if method:

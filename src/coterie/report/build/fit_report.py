@@ -55,7 +55,7 @@ def build(
     callback(Progress("report: pictures"))
     clusters = cluster_points(space, codes, len(names))
     columns = profiles.by_difference(means)
-    if all_rows is None:
+    if all_rows is None or all_rows is prepared:
         shown = cluster_map(space, codes, names, model, columns, clusters)
     else:
         map_codes = prepared.rows.expand(codes)[all_rows.rows.row_mask]
@@ -135,6 +135,8 @@ def _criteria(choice: ChooseK | None, result: JobResult, k: str) -> Criteria | A
     if result.method == EXTERNAL:
         return Absent("The clusters and their number were given. Run coterie choose-k to compare numbers of clusters.")
     method = algorithm_of(result.method)
+    if method.finds_k:
+        return Absent(f"{method.title} finds the number of clusters itself.")
     if method.mixed and k == "auto":
         return Absent("The mixture chose the number of components by its evidence lower bound (ELBO).")
     if method.mixed or method.series:
