@@ -68,7 +68,7 @@ class CondensedTree(ReprHTMLMixin):
     >>> X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2], [9.0]])
     >>> tree = HDBSCAN(min_cluster_size=3, min_samples=2).fit(X).condensed_tree_
     >>> tree.cluster_size.tolist()
-    [7.0, 3.0, 3.0]
+    [7.0, 4.0, 3.0]
     >>> tree.to_numpy().dtype.names
     ('parent', 'child', 'lambda_val', 'child_size')
     """

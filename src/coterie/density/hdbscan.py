@@ -139,7 +139,7 @@ class HDBSCAN(DensityEstimator):
     >>> X, y = make_moons(400, noise=0.05, random_state=0)
     >>> model = HDBSCAN(min_cluster_size=15).fit(X)
     >>> model.n_clusters_, int((model.labels_ == -1).sum())
-    (2, 0)
+    (2, 4)
     >>> model.predict([[9.0, 9.0]]).tolist()
     [-1]
     """

@@ -17,6 +17,7 @@ from coterie.report.build.cluster_moments import Moments, closest
 from coterie.report.build.cluster_tree import RowNames, cluster_tree
 from coterie.report.build.command_remedies import with_command_remedies
 from coterie.report.build.criteria import criteria
+from coterie.report.build.density_tree import density_tree
 from coterie.report.build.feature_space import FeatureSpace, cluster_map, cluster_points, feature_space, map_note
 from coterie.report.build.fitted_model import FittedModel
 from coterie.report.build.report_source import ReportSource, reproducibility
@@ -87,6 +88,7 @@ def build(
         checked_rows=reliability.checked_rows(prepared),
         reproduce=reproducibility(source, python),
         animation=animation,
+        density=density_tree(model, names),
     )
 
 
