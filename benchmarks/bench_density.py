@@ -1,4 +1,4 @@
-"""HDBSCAN of blobs: exact trees of coterie against scikit-learn, hdbscan and fast_hdbscan; DBSCAN against scikit-learn."""
+"""HDBSCAN of blobs against scikit-learn, hdbscan and fast_hdbscan; DBSCAN against scikit-learn."""
 
 from __future__ import annotations
 

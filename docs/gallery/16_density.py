@@ -25,7 +25,7 @@ for X, (left, right) in zip(tables, figure.subplots(2, 2), strict=True):
     right.set_title("K-means", loc="left")
 
 # %%
-# The reachability plot shows the rows in the order of the tree. Valleys are clusters, and `cut` gives those of any radius.
+# The reachability plot shows the rows in the order of the tree. Valleys are clusters; `cut` gives those of a radius.
 
 figure_reach = Figure(figsize=(10, 3.5), layout="constrained")
 ax = figure_reach.subplots()

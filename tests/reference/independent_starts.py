@@ -4,6 +4,9 @@
 every public table, number of components and covariance structure. Values that the file already has are skipped. A
 random sample of `ROWS` rows with a fixed seed stands for each large table: 200 starts then take less than a second, and
 the fewer the rows, the more a search depends on its random numbers.
+
+A stored value is that of a local optimum. EM also stops at saddle points, and while a component collapses slowly. So
+the best starts are perturbed and converge much further than a fit, before they are compared.
 """
 
 import json
@@ -11,6 +14,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from coterie import GaussianMixture
 from coterie.families.structures import STRUCTURES
@@ -24,7 +28,10 @@ FILE = Path(__file__).with_suffix(".json")
 METHODS = ("k-means++", "random_from_data", "kmeans", "random")
 STEPS = 600  # maximum number of EM steps of one start
 BEHIND = 50  # a start stops if it is behind the best by more than this many times its last gain
-FINISHED = 3  # best starts that are fitted to convergence
+FINISHED = 8  # best starts that are fitted to convergence
+SAME = 0.05  # starts whose objectives differ by less ended in the same optimum
+NOISE = 1e-3  # share of random numbers in the responsibilities from which the best starts are finished
+FURTHER = 1200  # maximum number of EM steps of the best starts after that
 SMALL = 400  # maximum number of rows of a table that is used as a whole
 ROWS = 200  # rows of the random sample of a larger table
 COLUMNS = 20  # maximum number of columns
@@ -51,11 +58,10 @@ def is_sound(model, X):
     return degeneracy_of_fit(model._fitted_model, len(X), model._components) == 0
 
 
-def best_of_starts(X, structure, k, starts=200, seed=12345, saddle_points=True):
+def best_of_starts(X, structure, k, starts=200, seed=12345, noise=NOISE):
     """The highest log-likelihood of sound fits, a quarter of the starts by each method; -inf if there is none.
 
-    The best starts are fitted from their responsibilities with noise, because EM can converge to a saddle point, and
-    with `saddle_points` also from where they converged. No start is made from the results of others, as in a search.
+    Without `noise`, the result can be a saddle point. No start is made from the results of others, as in a search.
     """
     estimator = GaussianMixture(k, covariance_type=structure)
     source, _, summary = estimator._open(X, None, first=True)
@@ -65,21 +71,21 @@ def best_of_starts(X, structure, k, starts=200, seed=12345, saddle_points=True):
     runs = _best_runs(trials, params if k > 1 else select(params, [0]))
     if not runs:
         return -np.inf
-    batch = concatenate(runs)
-    noisy = _with_noise(trials, batch)
+    batch = _finished(trials, concatenate(runs), noise)
     likelihoods = []
-    for each in (batch, noisy) if saddle_points else (noisy,):
-        for run in range(len(runs)):
-            fit = GaussianMixture(k, covariance_type=structure, warm_start=True)
-            fit._fitted_model, fit._components = model, trials.result(each, run)
+    for run in range(len(runs)):
+        fit = GaussianMixture(k, covariance_type=structure, warm_start=True)
+        fit._fitted_model, fit._components = model, trials.result(batch, run)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # of starts that collapse slowly
             fit.fit(X)
-            if is_sound(fit, X):
-                likelihoods.append(fit.log_likelihood_)
+        if is_sound(fit, X):
+            likelihoods.append(fit.log_likelihood_)
     return max(likelihoods, default=-np.inf)
 
 
 def _best_runs(trials, params):
-    """The best sound runs, once each has converged or is too far behind."""
+    """The best sound runs that are different optima, once each has converged or is too far behind."""
     tol, done = trials.model.tol * (1 + trials.w.sum() / 1000), []
     for _ in range(STEPS // 20):
         params, objective, gains = trials.advance(params, 20)
@@ -91,16 +97,19 @@ def _best_runs(trials, params):
         if not active.any():
             break
     done += [(objective[i], select(params, [i])) for i in np.flatnonzero(is_sound_run)]
-    done.sort(key=lambda item: item[0])
-    return [run for _, run in done[:FINISHED]]
+    best = []
+    for objective, run in sorted(done, key=lambda item: item[0]):
+        if len(best) < FINISHED and (not best or objective - best[-1][0] > SAME):
+            best.append((objective, run))
+    return [run for _, run in best]
 
 
-def _with_noise(trials, params):
-    """The runs after a restart from their responsibilities with noise."""
+def _finished(trials, params, noise):
+    """The runs after a restart from their responsibilities with noise, once they are stationary."""
     resp, _ = trials.responsibilities(params)
-    noise = trials.rng.random(resp.shape)
-    params = trials.first(resp + 1e-3 * (noise / noise.sum(axis=-1, keepdims=True) - resp))
-    for _ in range(STEPS // 40):
+    random = trials.rng.random(resp.shape)
+    params = trials.first(resp + noise * (random / random.sum(axis=-1, keepdims=True) - resp))
+    for _ in range(FURTHER // 20):
         params, _, gains = trials.advance(params, 20)
         if gains[-1].max() < 1e-9 * trials.w.sum():
             break
@@ -120,9 +129,7 @@ def main():
         of_table = values.setdefault(name, {})
         if 4 * k > len(X) or str(k) in of_table:
             continue
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            best = {structure: best_of_starts(X, structure, k) for structure in STRUCTURES}
+        best = {structure: best_of_starts(X, structure, k) for structure in STRUCTURES}
         of_table[str(k)] = {s: float(f"{value:.8g}") if np.isfinite(value) else None for s, value in best.items()}
         FILE.write_text(json.dumps(values, indent=1, sort_keys=True) + "\n", encoding="utf-8")
         print(name, k, flush=True)

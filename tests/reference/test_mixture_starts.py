@@ -5,7 +5,7 @@ import pytest
 from coterie import GaussianMixture
 from coterie.families.structures import STRUCTURES
 from coterie.selection import mixture_table
-from reference.independent_starts import best_of_starts, is_sound, rows_of, stored_values
+from reference.independent_starts import NOISE, best_of_starts, is_sound, rows_of, stored_values
 from reference.shared_data import load
 
 SLACK = 0.1  # of a log-likelihood
@@ -19,10 +19,10 @@ CELLS = [
     ("r/pluton", "EEV", 2),
     ("r/pluton", "VEV", 4),
     ("r/pluton", "VVV", 4),  # the best by the penalised objective is not the most likely
-    ("r/ppclust_x12", "EVI", 2),
+    ("r/hartigan_nutrients_meat_fish_fowl_1959", "VVV", 4),  # one start in 300 is sound
+    ("sipu/spiral", "VEE", 3),  # a run that is hardly sound ends in a degenerate component
     ("r/ppclust_x12", "EEI", 3),
 ]
-SADDLE_POINTS = [("r/ppclust_x16", "VII", 3), ("r/butterfly", "VVI", 3)]  # cells with a stored value at which EM stops
 
 
 def stored_cells():
@@ -59,9 +59,15 @@ def test_stored_values_are_those_of_200_starts(name, structure, k):
     assert best_of_starts(load(name), structure, k) == pytest.approx(stored(name, structure, k), abs=SLACK)
 
 
-@pytest.mark.parametrize("name, structure, k", SADDLE_POINTS)
-def test_restarts_with_noise_leave_saddle_points(name, structure, k):
-    assert best_of_starts(load(name), structure, k, saddle_points=False) < stored(name, structure, k) - SLACK
+def test_the_best_of_200_starts_is_not_a_saddle_point():
+    X = load("r/butterfly")
+    where_em_stops, best = (best_of_starts(X, "EVV", 3, noise=noise) for noise in (0.0, NOISE))
+    assert stored("r/butterfly", "EVV", 3) == pytest.approx(best, abs=SLACK)
+    assert best < where_em_stops - SLACK
+
+
+def test_starts_with_a_component_that_collapses_slowly_do_not_count():
+    assert best_of_starts(load("r/ppclust_x16"), "VII", 3) == stored("r/ppclust_x16", "VII", 3) == -float("inf")
 
 
 @pytest.mark.slow
@@ -75,8 +81,6 @@ def test_every_public_table_is_fitted_as_well_as_by_200_starts(name, k):
         best = stored(name, structure, k)
         model = GaussianMixture(k, covariance_type=structure, random_state=0).fit(X)
         alone = model.log_likelihood_ if is_sound(model, X) else -float("inf")
-        if min(alone, likelihood) < best - SLACK:  # a stored value can be that of a saddle point
-            best = best_of_starts(X, structure, k, saddle_points=False)
         if min(alone, likelihood) < best - SLACK:
             worse.append(f"{structure}: {best:.2f} by 200 starts, {alone:.2f} by a fit, {likelihood:.2f} in the table")
     assert worse == []

@@ -53,13 +53,12 @@ def execute(job: ChooseJob, callback: Callback) -> ChoiceResult:
 
 
 def check_k_can_be_chosen(method: str) -> None:
-    """Reject series and mixed columns, because criteria need rows of numbers, and algorithms without a number K."""
+    """Reject mixed columns, because criteria need rows of numbers, or series; and algorithms without a number K."""
     algorithm = algorithm_of(method)
     if algorithm.finds_k:
         raise ParameterError(f"{method} finds the number of clusters itself: run coterie fit -a {method}.")
-    if algorithm.series or algorithm.mixed:
-        kind = "series" if algorithm.series else "mixed column types"
-        raise ParameterError(f"K cannot be chosen for {kind}: set it for {method}, for example -k 3.")
+    if algorithm.mixed:
+        raise ParameterError(f"K cannot be chosen for mixed column types: set it for {method}, for example -k 3.")
 
 
 def choose(

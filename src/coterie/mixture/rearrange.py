@@ -151,3 +151,18 @@ def cross(trials: Trials, parents: Any, runs: int) -> np.ndarray:
     joint = joint.transpose(0, 2, 1)[parent, components % k].transpose(0, 2, 1)
     resp = np.exp(joint - joint.max(axis=-1, keepdims=True))
     return resp / resp.sum(axis=-1, keepdims=True)
+
+
+def exchange(trials: Trials, parents: Any, runs: int) -> np.ndarray:
+    """Move one to three random rows of a random parent to another component.
+
+    With few rows for each component, responsibilities are 0 or 1, and optima differ in single rows.
+    """
+    n, k, rng = trials.n, trials.k, trials.rng
+    resp, _ = trials.responsibilities(parents)
+    moved = resp[rng.integers(len(resp), size=runs)]
+    for each in moved:
+        rows = rng.choice(n, min(n, rng.integers(1, 4)), replace=False)
+        target = (each[rows].argmax(axis=1) + rng.integers(1, k, size=len(rows))) % k
+        each[rows] = target[:, None] == np.arange(k)
+    return moved

@@ -6,15 +6,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coterie.mixture.rearrange import cross, relocate, split_and_merge
+from coterie.mixture.rearrange import cross, exchange, relocate, split_and_merge
 from coterie.mixture.trials import Trials, concatenate, replace_runs, select
 
 SHORT = 10  # steps of a short run
 ROUND = 10  # steps between two comparisons of the runs
 HOPE = 50  # a run stops if it is behind the best by more than this many times its last gain
 STEPS = 10_000  # steps of all runs
+HITS = 8  # number of random starts in the best optimum after which a search on few rows ends
+IDLE = 2  # number of rounds of further random starts without a gain after which it also ends
+SOUND = 3  # minimum number of short runs without degenerate components, for few rows
+BATCHES = 10  # maximum number of batches of short runs until there are as many
 NOISE = 1e-3  # share of random numbers in the responsibilities from which the best runs are finished
 FEW_ROWS = 2e9  # multiply-adds of `STEPS` below which a table has few rows
+FEW_ROWS_PER_COMPONENT = 20  # below this number, new starts also move single rows
 CALL = 1e5  # multiply-adds that one step of a batch costs at least, however few its runs
 
 
@@ -23,9 +28,10 @@ def search(trials: Trials) -> Any:
 
     Short runs start from k-means++, random rows and random responsibilities. The best of them (all for few rows), and
     starts that are not random, continue until they have converged or cannot become the best. New starts are made from
-    the best few as long as that helps. These are then checked to be local optima, and the best of them is the result.
-    Runs with degenerate components come after all others. Work is bounded by the shape of the data; if it allows for
-    only a few runs, the result is a single default start.
+    the best few as long as that helps. For few rows, there are then more random starts until several end in the best
+    optimum. The best few are checked to be local optima, and the best of them is the result. Runs with degenerate
+    components come after all others. Work is bounded by the shape of the data; if it allows for only a few runs, the
+    result is a single default start.
 
     .. [1] Biernacki, Celeux & Govaert (2003), Choosing starting values for the EM algorithm for getting the highest
        likelihood in multivariate Gaussian mixture models, Comput. Stat. Data Anal. 41.
@@ -33,9 +39,9 @@ def search(trials: Trials) -> Any:
     runs = Search(trials)
     if trials.k == 1 or runs.n_starts < 3:
         return trials.first(trials.default_start())
-    best = runs.short_runs(trials.random_starts(runs.n_starts), runs.n_continued(runs.n_starts))
-    best = concatenate([best, *(trials.first(resp) for resp in trials.further_starts())])
-    return select(runs.finish(runs.improve(runs.converge(best))).params, [0])
+    best = concatenate([runs.random_runs(), *(trials.first(resp) for resp in trials.further_starts())])
+    candidates = runs.explore(runs.improve(runs.converge(best, count=1)))
+    return select(runs.finish(candidates).params, [0])
 
 
 class Candidates(NamedTuple):
@@ -45,9 +51,15 @@ class Candidates(NamedTuple):
     degeneracy: np.ndarray  # (runs,) 0 if no component is degenerate
     objective: np.ndarray  # (runs,)
     gains: np.ndarray  # (2, runs) decreases of the objectives in the last two steps
+    hits: np.ndarray  # (runs,) number of independent starts that ended in this optimum
 
     def select(self, runs: Any) -> Candidates:
-        return Candidates(select(self.params, runs), self.degeneracy[runs], self.objective[runs], self.gains[:, runs])
+        rest = (values[..., runs] for values in self[1:])
+        return Candidates(select(self.params, runs), *rest)
+
+    def append(self, other: Candidates) -> Candidates:
+        rest = (np.append(a, b, axis=-1) for a, b in zip(self[1:], other[1:], strict=True))
+        return Candidates(concatenate([self.params, other.params]), *rest)
 
 
 class Search:
@@ -76,18 +88,38 @@ class Search:
         params, objective, _ = self._advance(self.trials.first(resp), SHORT)
         return select(params, np.lexsort([objective, self.trials.degeneracy(params)])[:count])
 
-    def converge(self, params: Any, candidates: Candidates | None = None) -> Candidates:
+    def random_runs(self) -> Any:
+        """Short runs from random starts: all of them for few rows, else the best.
+
+        With few rows for each component, most runs collapse within a few steps. So there are more batches of them, of
+        which only sound runs are used, until several have no degenerate component.
+        """
+        runs, degeneracy = self._batch()
+        for _ in range(BATCHES - 1 if self.has_few_rows else 0):
+            if (degeneracy == 0).sum() >= SOUND or self.steps_left <= 0:
+                break
+            batch, degeneracy_of_batch = self._batch()
+            runs = concatenate([runs, select(batch, degeneracy_of_batch == 0)])
+            degeneracy = np.append(degeneracy, degeneracy_of_batch)
+        return runs
+
+    def _batch(self) -> tuple[Any, np.ndarray]:
+        """Short runs from random starts, and their degeneracy."""
+        runs = self.short_runs(self.trials.random_starts(self.n_starts), self.n_continued(self.n_starts))
+        return runs, self.trials.degeneracy(runs)
+
+    def converge(
+        self, params: Any, candidates: Candidates | None = None, *, count: int = 0, precision: float = 1.0
+    ) -> Candidates:
         """The best of the runs and of earlier candidates, once each has converged or cannot become the best.
 
-        Candidates continue as well, unless they are stationary: a component may collapse slowly.
+        Candidates continue as well, unless they are stationary: a component may collapse slowly. Each of the runs
+        counts as `count` independent starts. The tolerance is multiplied by `precision`.
         """
-        runs = len(params.weights)
-        objective, gains, degeneracy = np.full(runs, np.inf), np.full((2, runs), np.inf), np.zeros(runs, int)
-        if candidates is not None:
-            params = concatenate([params, candidates.params])
-            objective = np.append(objective, candidates.objective)
-            gains = np.append(gains, candidates.gains, axis=1)
-            degeneracy = np.append(degeneracy, candidates.degeneracy)
+        size = len(params.weights)
+        objective, gains = np.full(size, np.inf), np.full((2, size), np.inf)
+        runs = Candidates(params, np.zeros(size, int), objective, gains, np.full(size, count))
+        params, degeneracy, objective, gains, hits = runs if candidates is None else runs.append(candidates)
         active = np.flatnonzero(~self._is_stationary(gains))
         while True:
             moved, objective[active], gains[:, active] = self._advance(select(params, active), ROUND)
@@ -95,60 +127,98 @@ class Search:
             order = np.lexsort([objective, degeneracy])
             best = order[0]  # if it collapses later, runs that were behind it continue
             could_win = (objective - HOPE * gains[-1] < objective[best]) & (degeneracy <= degeneracy[best])
-            active = np.flatnonzero(could_win & ~self._has_converged(gains))
+            active = np.flatnonzero(could_win & ~self._has_converged(gains, precision * self.tol))
             if len(active) == 0 or self.steps_left <= 0:
-                return Candidates(params, degeneracy, objective, gains).select(self._distinct(objective, order))
+                return self._distinct(Candidates(params, degeneracy, objective, gains, hits), order)
 
-    def _has_converged(self, gains: np.ndarray) -> np.ndarray:
+    def _has_converged(self, gains: np.ndarray, tol: float) -> np.ndarray:
         """Whether the remaining gain of each run, by Aitken's estimate from its last two gains, is small."""
         before, last = np.maximum(gains, np.finfo(np.float64).tiny)
         with np.errstate(over="ignore"):  # a gain after none
             rate = np.minimum(last / before, 1 - 1e-6)
-        return (last * np.maximum(1.0, rate / (1 - rate)) < self.tol) | self._is_stationary(gains)
+        return (last * np.maximum(1.0, rate / (1 - rate)) < tol) | self._is_stationary(gains)
 
     def _is_stationary(self, gains: np.ndarray) -> np.ndarray:
         """Whether the last step of each run gained next to nothing."""
         return gains[-1] < 1e-6 * self.tol
 
-    def _distinct(self, objective: np.ndarray, order: np.ndarray) -> list[int]:
+    def _distinct(self, runs: Candidates, order: np.ndarray) -> Candidates:
         """The best runs that are different optima: those with almost the same objective are the same optimum."""
-        runs: list[int] = []
+        best: list[int] = []
+        hits = runs.hits.copy()
         for i in order:
-            if len(runs) < self.effort.candidates and all(abs(objective[i] - objective[runs]) > 10 * self.tol):
-                runs.append(int(i))
-        return runs
+            same = [j for j in best if abs(runs.objective[i] - runs.objective[j]) <= 10 * self.tol]
+            if same:
+                hits[same[0]] += hits[i]
+            elif len(best) < self.effort.candidates:
+                best.append(int(i))
+        return runs._replace(hits=hits).select(best)
 
-    def improve(self, candidates: Candidates) -> Candidates:
-        """The best runs after rounds of new starts made from them, until these no longer help."""
-        idle = skip = 0
-        patience = self.effort.patience * (2 if self.has_few_rows else 1)
-        while self.steps_left > 0 and idle < patience:
-            count = max(4, min(self.n_starts // 2, self.steps_left // (4 * SHORT)))
-            best = select(candidates.params, [0])
-            splits = split_and_merge(self.trials, best, int(np.ceil(self.effort.splits * count)), skip)
-            count_of_others = max(1, min(count // 3, (count - len(splits)) // 2))
-            moves = [splits, relocate(self.trials, candidates.params, count_of_others)]
-            if len(candidates.objective) > 1:
-                moves.append(cross(self.trials, candidates.params, count_of_others))
-            starts = np.concatenate(moves)
-            best_before = candidates.degeneracy[0], candidates.objective[0]
-            candidates = self.converge(self.short_runs(starts, max(1, len(starts) // 4)), candidates)
-            helped = (candidates.degeneracy[0], candidates.objective[0] + self.tol) < best_before
-            idle, skip = (0, 0) if helped else (idle + 1, skip + len(splits))
+    def explore(self, candidates: Candidates) -> Candidates:
+        """For few rows, the best runs after more random starts, until several of them end in the best optimum [1]_.
+
+        If only a few starts end in it, others may end in a better one. `IDLE` rounds without a gain end the search as
+        well: on some tables no random start ends in the best optimum. If all runs have degenerate components, more
+        starts do not help.
+
+        .. [1] Boender & Rinnooy Kan (1987), Bayesian stopping rules for multistart global optimization methods, Math.
+           Programming 37.
+        """
+        idle = 0 if self.has_few_rows and candidates.degeneracy[0] == 0 else IDLE
+        while candidates.hits[0] < HITS and idle < IDLE and self.steps_left > 0:
+            before, candidates = candidates, self.converge(self.random_runs(), candidates, count=1)
+            candidates = self.improve(candidates, patience=1)
+            idle = 0 if self._is_better(candidates, before) else idle + 1
         return candidates
+
+    def improve(self, candidates: Candidates, patience: int | None = None) -> Candidates:
+        """The best runs after rounds of new starts made from them, until `patience` rounds have not helped."""
+        idle = skip = 0
+        if patience is None:
+            patience = self.effort.patience * (2 if self.has_few_rows else 1)
+        while self.steps_left > 0 and idle < patience:
+            starts, n_splits = self._new_starts(candidates, skip)
+            n_continued = max(1, len(starts) // (2 if self.has_few_rows else 4))
+            before, candidates = candidates, self.converge(self.short_runs(starts, n_continued), candidates)
+            idle, skip = (0, 0) if self._is_better(candidates, before) else (idle + 1, skip + n_splits)
+        return candidates
+
+    def _new_starts(self, candidates: Candidates, skip: int) -> tuple[np.ndarray, int]:
+        """Starts made from the candidates, and how many of them split a component; the first `skip` are left out."""
+        trials, params = self.trials, candidates.params
+        count = max(4, min(self.n_starts // 2, self.steps_left // (4 * SHORT)))
+        splits = split_and_merge(trials, select(params, [0]), int(np.ceil(self.effort.splits * count)), skip)
+        count_of_others = max(1, min(count // 3, (count - len(splits)) // 2))
+        starts = [splits, relocate(trials, params, count_of_others)]
+        if len(candidates.objective) > 1:
+            starts.append(cross(trials, params, count_of_others))
+        is_sound = candidates.degeneracy == 0
+        if trials.n < FEW_ROWS_PER_COMPONENT * trials.k and is_sound[0]:
+            starts.append(exchange(trials, select(params, is_sound), 2 * count_of_others))
+        return np.concatenate(starts), len(splits)
+
+    def _is_better(self, candidates: Candidates, before: Candidates) -> bool:
+        """Whether the best of the candidates is better than the best of those before."""
+        rank = candidates.degeneracy[0], candidates.objective[0] + self.tol
+        return bool(rank < (before.degeneracy[0], before.objective[0]))
 
     def finish(self, candidates: Candidates) -> Candidates:
         """The local optima next to the candidates, best first.
 
-        EM can converge to a saddle point, so every run also restarts from its responsibilities with a little noise.
+        EM can converge to a saddle point, so every run also restarts from its responsibilities with a little noise. For
+        few rows, only these restarts count unless all are degenerate, and the best one converges further. Otherwise the
+        fit after it could leave a saddle point, or a run that is hardly sound, for a degenerate component.
         """
         self.steps_left, self.reserve = self.steps_left + self.reserve, 0
         resp, _ = self.trials.responsibilities(candidates.params)
         noise = self.trials.rng.random(resp.shape)
         resp += NOISE * (noise / noise.sum(axis=-1, keepdims=True) - resp)
-        candidates = self.converge(self.trials.first(resp), candidates)
-        costs = self.trials.costs(candidates.params, candidates.objective)
-        return candidates.select(np.lexsort([costs, candidates.degeneracy]))
+        restarts = self.trials.first(resp)
+        result = self.converge(restarts, precision=1e-3) if self.has_few_rows else None
+        if result is None or result.degeneracy[0] > candidates.degeneracy[0]:
+            result = self.converge(restarts, candidates)
+        costs = self.trials.costs(result.params, result.objective)
+        return result.select(np.lexsort([costs, result.degeneracy]))
 
     def _advance(self, params: Any, steps: int) -> tuple[Any, np.ndarray, np.ndarray]:
         self.steps_left -= steps * max(self.minimum_runs, len(params.weights))
