@@ -23,6 +23,7 @@ __all__ = ["__version__", *_HOME]
 
 _MODULES = (
     "datasets",
+    "density",
     "diagnosis",
     "distances",
     "engines",

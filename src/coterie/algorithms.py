@@ -27,6 +27,9 @@ OPTIONS = {
     "size_min": "size_min",
     "size_max": "size_max",
     "window": "window",
+    "eps": "eps",
+    "min_samples": "min_samples",
+    "min_cluster_size": "min_cluster_size",
 }
 DESCENT = ("n_init", "max_iter", "tol")
 
@@ -48,7 +51,7 @@ class Algorithm(NamedTuple):
     defaults : mapping
         Parameters whose default differs from that of the estimator.
     k_parameter : str
-        Name of the parameter for the number of clusters.
+        Name of the parameter for the number of clusters; empty if the algorithm finds the number itself.
     handles_missing : bool
         Whether it accepts missing values.
     mixed : bool
@@ -78,6 +81,11 @@ class Algorithm(NamedTuple):
     all_pairs: bool = False
     has_sweep: bool = True
     distributed: bool = False
+
+    @property
+    def finds_k(self) -> bool:
+        """Whether it finds the number of clusters itself."""
+        return not self.k_parameter
 
     @property
     def module(self) -> str:
@@ -143,6 +151,14 @@ ALGORITHMS: dict[str, Algorithm] = {
     "median": _tree("median linkage", "median"),
     "divisive": Algorithm(
         "divisive clustering", "hierarchy.divisive.DivisiveClustering", ("metric",), all_pairs=True, has_sweep=False,
+    ),
+    "dbscan": Algorithm(
+        "DBSCAN", "density.dbscan.DBSCAN", ("eps", "min_samples", "metric"), defaults={"eps": "auto"}, k_parameter="",
+        has_sweep=False,
+    ),
+    "hdbscan": Algorithm(
+        "HDBSCAN", "density.hdbscan.HDBSCAN", ("min_cluster_size", "min_samples", "metric"), k_parameter="",
+        has_sweep=False,
     ),
     "kmeans-dtw": Algorithm(
         "K-means by time warping", "kmeans.time_series_kmeans.TimeSeriesKMeans", (*DESCENT, "metric", "window"),

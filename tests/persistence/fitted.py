@@ -119,6 +119,11 @@ UNFITTED = {  # name: model, rows
     "AgglomerativeClustering mixed": (coterie.AgglomerativeClustering(3, linkage="single", metric="gower"), MIXED),
     "DivisiveClustering series": (coterie.DivisiveClustering(3, metric="dtw"), SERIES),
     "AgglomerativeClustering": (coterie.AgglomerativeClustering(3), X),
+    "DBSCAN": (coterie.DBSCAN("auto"), X),
+    "DBSCAN precomputed": (coterie.DBSCAN("auto", metric="precomputed"), BETWEEN),
+    "HDBSCAN": (coterie.HDBSCAN(), X),
+    "HDBSCAN series": (coterie.HDBSCAN(2, metric="dtw"), SERIES),
+    "HDBSCAN precomputed": (coterie.HDBSCAN(metric="precomputed"), BETWEEN),
     **{
         f"AgglomerativeClustering {linkage}": (coterie.AgglomerativeClustering(3, linkage=linkage), X)
         for linkage in ("single", "average", "weighted", "centroid")

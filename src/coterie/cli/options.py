@@ -105,7 +105,7 @@ class AlgorithmOptions(OptionGroup):
         help="gmm, bayes-gmm: full, tied, diag, spherical; gmm also auto, or one of mclust's names such as VVE.",
     )] = None  # fmt: skip
     metric: Annotated[str | None, Parameter(
-        help="kmedoids, average, complete, single, weighted, divisive: a distance such as manhattan or cosine; "
+        help="kmedoids, average, complete, single, weighted, divisive, dbscan, hdbscan: a distance such as manhattan; "
         "kmedians: l1 or l2; kmeans-dtw: dtw, softdtw or euclidean.",
     )] = None  # fmt: skip
     kernel: Annotated[str | None, Parameter(help="kernel: rbf, linear, poly, sigmoid or cosine.")] = None
@@ -115,6 +115,15 @@ class AlgorithmOptions(OptionGroup):
     size_min: Annotated[int | None, Parameter(help="balanced: minimum number of rows in a cluster.")] = None
     size_max: Annotated[int | None, Parameter(help="balanced: maximum number of rows in a cluster.")] = None
     window: Annotated[int | None, Parameter(help="kmeans-dtw: maximum time shift between matched values.")] = None
+    eps: Annotated[float | None, Parameter(
+        help="dbscan: radius of a neighbourhood; default: the knee of the distances to the nearest rows.",
+    )] = None  # fmt: skip
+    min_samples: Annotated[int | None, Parameter(
+        help="dbscan, hdbscan: rows in the neighbourhood of a core row, itself included.",
+    )] = None  # fmt: skip
+    min_cluster_size: Annotated[int | None, Parameter(
+        help="hdbscan: minimum number of rows in a cluster; default: 5.",
+    )] = None  # fmt: skip
 
     def as_dict(self) -> dict[str, Any]:
         """Options that were set, by name."""

@@ -29,6 +29,8 @@ INSTEAD = "Or use coterie predict, or model.predict in Python"
 # Estimators that cannot be exported, with the reason.
 REASONS = {
     "AgglomerativeClustering": "a new row is compared with the clusters of its tree. Export KMeans",
+    "DBSCAN": "a new row is compared with the core rows of the fit. Export KMeans",
+    "HDBSCAN": "a new row is compared with the rows of the fit. Export KMeans",
     "DivisiveClustering": "a new row is compared with the rows of the fit. Export BisectingKMeans",
     "KernelKMeans": "a new row is compared with the rows of the fit by a kernel. Export KMeans",
     "Mixture": "its families have densities that SQL cannot compute. Export GaussianMixture",

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_memory
 
+from coterie.base import Objects
 from coterie.core.arguments import one_of
 from coterie.core.arrays import Array
 from coterie.core.progress import Progress
@@ -27,7 +28,7 @@ from coterie.hierarchy.linkage import linkage
 from coterie.hierarchy.linkage_input import scaled_weights
 from coterie.hierarchy.linkage_methods import METHODS
 from coterie.hierarchy.tree import Tree, as_tree
-from coterie.hierarchy.tree_estimator import Objects, TreeEstimator, check_enough
+from coterie.hierarchy.tree_estimator import TreeEstimator, check_enough
 
 CONNECTIVITY_LINKAGES = ("ward", "complete", "average", "single")
 

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from coterie import machine
+from coterie.base import Objects
 from coterie.core.arguments import one_of
 from coterie.core.arrays import Array
 from coterie.core.attachments import detach
@@ -25,7 +26,7 @@ from coterie.hierarchy.banner_coefficient import banner_coefficient
 from coterie.hierarchy.bisections import Bisections
 from coterie.hierarchy.cut import number_by_first_row
 from coterie.hierarchy.splits import Splits
-from coterie.hierarchy.tree_estimator import Objects, TreeEstimator, check_enough
+from coterie.hierarchy.tree_estimator import TreeEstimator, check_enough
 from coterie.kmeans.bisecting_kmeans import warn_of_few_rows
 
 REMEDY = "use float32 rows, a sample of the rows, or method='bisecting', which needs no distances"

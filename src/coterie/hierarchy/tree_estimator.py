@@ -2,40 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import check_is_fitted
 
-from coterie.base import DistanceEstimator
+from coterie.base import ObjectEstimator
 from coterie.core.arguments import not_negative, whole_number
 from coterie.core.arrays import Array
-from coterie.data import opened
 from coterie.data.memory import as_weights
 from coterie.data.row_sample import sample_rows
-from coterie.distances.distance import Distance
-from coterie.distances.precomputed import as_cross, as_square
 from coterie.errors import InputError, ParameterError
 from coterie.hierarchy.linkage import linkage
 
 PAIRS = 32  # pairs of leaves that are compared to decide whether rows are those of the fit
 
 
-class Objects(NamedTuple):
-    """Rows prepared for a distance; or, without a distance, the precomputed distances to the objects of the fit."""
-
-    distance: Distance | None
-    A: Any
-
-
-class TreeEstimator(DistanceEstimator):
+class TreeEstimator(ObjectEstimator):
     """An estimator with the options `n_clusters`, `distance_threshold`, `metric` and `metric_params`."""
 
     n_clusters: Any
     distance_threshold: Any
-    _distance: Distance | None  # fitted to the rows
-    _columns: tuple[int, Array]  # number of objects of the fit, and the indices of those in the tree
 
     def _stopping_rule(self) -> tuple[int | None, float | None]:
         """The number of clusters or the threshold; the other is None."""
@@ -47,27 +33,6 @@ class TreeEstimator(DistanceEstimator):
         if self.n_clusters is None:
             return None, not_negative("distance_threshold", self.distance_threshold)
         return whole_number("n_clusters", self.n_clusters, 1), None
-
-    def _objects(self, X: Any) -> Objects:
-        """The objects to cluster."""
-        distance = self._as_distance()
-        if distance is None:
-            return Objects(None, as_square(X))
-        rows = distance.rows(X)
-        distance = distance.fitted(rows)
-        return Objects(distance, distance.prepare(rows))
-
-    def _new_objects(self, X: Any) -> Any:
-        """New rows prepared for the distance of the fit; or precomputed distances to the leaves of the tree."""
-        check_is_fitted(self)
-        X = opened(X)
-        if self._distance is None:
-            count, leaf_rows = self._columns
-            D = as_cross(X, count)
-            return D if len(leaf_rows) == count else D[:, leaf_rows]
-        rows = self._distance.rows(X)
-        self._check_columns(X, reset=False)
-        return self._distance.prepare(rows)
 
     def _is_of_fit(self, X: Any, sample_weight: Any) -> bool:
         """Whether `X` has the rows of the fit in the same order: some pairs must be as far apart as their heights."""
@@ -90,11 +55,6 @@ class TreeEstimator(DistanceEstimator):
             np.fill_diagonal(D, 0)
         method = getattr(self, "linkage", "single")
         return float(linkage(D, method, "precomputed", sample_weight=None if w is None else w[pair])[0, 2])
-
-    def _subset(self, X: Any, rows: Array) -> Any:
-        """The objects `rows` of `X`."""
-        subset = _safe_indexing(X, rows)
-        return np.asarray(subset)[:, rows] if self._is_precomputed else subset
 
     def _store_tree(self, Z: Array) -> None:
         self.linkage_matrix_ = Z

@@ -53,8 +53,11 @@ def execute(job: ChooseJob, callback: Callback) -> ChoiceResult:
 
 
 def check_k_can_be_chosen(method: str) -> None:
-    """Reject mixed columns: criteria need rows of numbers, or series."""
-    if algorithm_of(method).mixed:
+    """Reject mixed columns, because criteria need rows of numbers, or series; and algorithms without a number K."""
+    algorithm = algorithm_of(method)
+    if algorithm.finds_k:
+        raise ParameterError(f"{method} finds the number of clusters itself: run coterie fit -a {method}.")
+    if algorithm.mixed:
         raise ParameterError(f"K cannot be chosen for mixed column types: set it for {method}, for example -k 3.")
 
 

@@ -82,6 +82,11 @@ def execute(job: CompareJob, callback: Callback) -> ComparisonResult:
 def _check_methods(job: CompareJob) -> None:
     for name in job.algorithms:
         method = algorithm_of(name)
+        if method.finds_k:
+            raise ParameterError(
+                f"{name} cannot be compared: it finds the number of clusters itself, and leaves noise in no cluster. "
+                f"Run coterie fit -a {name}, and coterie compare-labels."
+            )
         if method.mixed or method.series:
             raise ParameterError(f"{name} cannot be compared: the others do not accept its kind of rows.")
     if job.series:

@@ -2,18 +2,22 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from coterie.algorithms import algorithm_of, check_options
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.algorithms import Algorithm, algorithm_of, check_options
 from coterie.core.progress import Callback, Progress
 from coterie.data.tables.reader import Table
 from coterie.data.tables.writer import LABELS_ONLY, write
 from coterie.errors import InputError, NotConvergedError
 from coterie.jobs import Job, option_checks
 from coterie.jobs.choose_k_job import check_k_can_be_chosen, choose, reusable_sweep
+from coterie.jobs.clustered_rows import clustered_rows
 from coterie.jobs.command_line import report_source
 from coterie.jobs.fitting import fit, sample_rows
 from coterie.jobs.job_table import job_table
@@ -27,7 +31,14 @@ from coterie.preparation.fit_preparation import PreparedTable, prepare
 from coterie.preparation.sklearn_steps import as_pipeline
 from coterie.report.build.cluster_names import check_names, named, names_by_label
 from coterie.report.build.cluster_rules import with_rules
-from coterie.report.build.cluster_summaries import fit_warnings, not_converged, notes, summaries, table_fields
+from coterie.report.build.cluster_summaries import (
+    fit_warnings,
+    not_converged,
+    notes,
+    shares_of_all,
+    summaries,
+    table_fields,
+)
 from coterie.report.build.fitted_model import FittedModel
 from coterie.report.build.profile_table import profile_table
 from coterie.report.build.silhouettes import silhouettes
@@ -42,6 +53,8 @@ class _FittedTable:
 
     table: Table
     prepared: PreparedTable
+    members: PreparedTable  # the rows that are in a cluster
+    labels: NDArray[np.integer]  # of the members
     fitted: FittedModel
     measured: SilhouetteDisplay | Absent
     clusters: tuple[ClusterSummary, ...]
@@ -95,20 +108,20 @@ def _describe(
 ) -> _FittedTable:
     """Silhouettes, rules and names of the clusters, and the result."""
     callback(Progress("silhouettes"))
-    measured = silhouettes(prepared, fitted.labels, fitted.model, job.threads)
-    k_parameter = algorithm_of(job.algorithm).k_parameter
-    n_clusters = int(getattr(fitted.model, "n_components_", 0)) or int(getattr(fitted.model, k_parameter))
-    clusters = summaries(prepared, fitted.labels, n_clusters, measured)
-    clusters, cost_ratio = with_rules(table, prepared, fitted.labels, clusters)
+    n_clusters = _n_clusters(algorithm_of(job.algorithm), fitted.model)
+    members, labels = clustered_rows(table, prepared, fitted.labels)
+    measured = silhouettes(members, labels, fitted.model, job.threads)
+    clusters = shares_of_all(summaries(members, labels, n_clusters, measured), members, prepared)
+    clusters, cost_ratio = with_rules(table, members, labels, clusters)
     clusters = named(clusters, job.names, n_clusters)
     names = names_by_label(clusters, n_clusters) if job.names else None
     columns = NewColumns(partial(fitted.columns, prepared.rows.model_input, names=names), prepared.rows.n)
     result = _result(job, table, prepared, fitted, choice, columns, clusters, cost_ratio, n_clusters)
-    return _FittedTable(table, prepared, fitted, measured, clusters, names, columns, result)
+    return _FittedTable(table, prepared, members, labels, fitted, measured, clusters, names, columns, result)
 
 
 def _write_tables_and_model(job: Job, content: _FittedTable, files: OutputFiles, callback: Callback) -> None:
-    prepared, model, labels = content.prepared, content.fitted.model, content.fitted.labels
+    prepared, members, model, labels = content.prepared, content.members, content.fitted.model, content.labels
     if job.output is not None:
         callback(Progress(f"writing {job.output.name}"))
         writer = table_writer(
@@ -117,7 +130,7 @@ def _write_tables_and_model(job: Job, content: _FittedTable, files: OutputFiles,
         files.write(job.output, writer)
     if job.model is not None:
         callback(Progress(f"writing {job.model.name}"))
-        summary = summarize_training(prepared, model, labels, algorithm_of(job.algorithm))
+        summary = summarize_training(members, model, labels, algorithm_of(job.algorithm))
         if summary is not None:
             model.training_summary_ = summary
         if content.names is not None:
@@ -126,18 +139,19 @@ def _write_tables_and_model(job: Job, content: _FittedTable, files: OutputFiles,
         files.write(job.model, lambda temporary: save(pipeline, temporary, overwrite=True))
     if job.profiles is not None:
         callback(Progress(f"writing {job.profiles.name}"))
-        profiles = profile_table(prepared, labels, content.clusters)
+        profiles = profile_table(members, labels, content.clusters)
         files.write(job.profiles, partial(write, iter([profiles]), safe_csv=job.safe_csv))
 
 
 def _report(job: Job, content: _FittedTable, details: ChooseK | None, animation: Any, callback: Callback) -> Any:
     from coterie.report.build import fit_report, python_code
 
-    source = report_source(job, content.table, content.prepared)
-    is_chosen_by_fit = algorithm_of(job.algorithm).mixed and job.k == "auto"
-    code_k: int | str = "auto" if is_chosen_by_fit else content.result.k
+    source, method = report_source(job, content.table, content.members), algorithm_of(job.algorithm)
+    code_k: int | str | None = "auto" if method.mixed and job.k == "auto" else content.result.k
+    code_k = None if method.finds_k else code_k
     return fit_report.build(
-        content.result, source, silhouettes=content.measured, fit=content.fitted, choice=details, animation=animation,
+        content.result, source, silhouettes=content.measured, fit=replace(content.fitted, labels=content.labels),
+        choice=details, animation=animation, all_rows=content.prepared,
         python=python_code.fit_code(source, job.algorithm, code_k, content.fitted, job.sample), callback=callback,
     )  # fmt: skip
 
@@ -157,6 +171,7 @@ def _check_options(job: Job) -> None:
     option_checks.check_table_options(job)
     check_options(job.algorithm, job.options)
     option_checks.check_k(job.k, job.budget)
+    option_checks.check_no_k(job.k, job.algorithm)
     if isinstance(job.k, int):
         check_names(job.names, job.k)
     option_checks.check_engine(job.engine, job.algorithm)
@@ -177,12 +192,24 @@ def _k(job: Job, prepared: PreparedTable, callback: Callback) -> tuple[int | str
         if job.k > n:
             raise InputError(f"-k {job.k:,} asks for more clusters than there are rows ({n:,}).")
         return job.k, None, None
-    if algorithm_of(job.algorithm).mixed and job.k == "auto":
+    method = algorithm_of(job.algorithm)
+    if method.finds_k or (method.mixed and job.k == "auto"):
         return "auto", None, None
     check_k_can_be_chosen(job.algorithm)
     X, weight, _ = sample_rows(prepared, job.sample, job.seed)
     choice, details = choose(job, job.algorithm, X, weight, prepared, callback, options=job.options)
     return choice.recommended, choice, details
+
+
+def _n_clusters(method: Algorithm, model: Any) -> int:
+    """The number of clusters of a fitted model."""
+    if not method.finds_k:
+        return int(getattr(model, "n_components_", 0)) or int(getattr(model, method.k_parameter))
+    if model.n_clusters_ == 0:
+        options = {"DBSCAN": "a larger --eps or a smaller --min-samples"}
+        remedy = options.get(method.title, "a smaller --min-cluster-size or --min-samples")
+        raise InputError(f"{method.title} found no clusters: all rows are noise. Try {remedy}.")
+    return int(model.n_clusters_)
 
 
 def _result(
@@ -210,6 +237,7 @@ def _result(
         clusters=clusters,
         rule_cost_ratio=cost_ratio,
         labels=prepared.rows.expand(fitted.labels),
+        noise=int((fitted.labels < 0).sum()) if method.finds_k else None,
         notes=(*table.notes, *notes(prepared), *choice_notes, *fitted.notes),
         warnings=(
             *prepared.warnings,

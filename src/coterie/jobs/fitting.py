@@ -119,7 +119,7 @@ def build_estimator(
     method: Algorithm, k: int | str, options: Mapping[str, Any], missing: str, seed: int, threads: int | None
 ) -> Any:
     """The unfitted estimator."""
-    model = method.build(**{method.k_parameter: k}, **options)
+    model = method.build(**({} if method.finds_k else {method.k_parameter: k}), **options)
     known = model.get_params()
     common = {"random_state": seed, "n_jobs": threads, **({"missing": "ignore"} if missing == "ignore" else {})}
     return model.set_params(**{name: value for name, value in common.items() if name in known})
@@ -226,7 +226,7 @@ def _watch(model: Any, speed: Speed, callback: Callback, n_init: Any) -> Starts 
     """Report merges or restarts and the remaining time; record the objectives of several restarts."""
     known, stage = model.get_params(deep=False), speed.stage
     callback(Progress(stage))
-    if "linkage" in known:
+    if "linkage" in known or "min_cluster_size" in known:
         model.set_params(callback=lambda state: callback(Progress(stage, state.done, state.total)))
         return None
     if "callback" not in known:

@@ -125,6 +125,15 @@ def check_safe_csv(job: Job | PredictJob) -> None:
         raise ParameterError("--safe-csv is for output in .csv or .tsv: name such a file with -o, or leave it out.")
 
 
+def check_no_k(k: Number, method: str) -> None:
+    """Reject -k for an algorithm that finds the number of clusters itself."""
+    if algorithm_of(method).finds_k and k != "auto":
+        options = " and ".join(f"--{name.replace('_', '-')}" for name in algorithm_of(method).options[:2])
+        raise ParameterError(
+            f"-k is not for {method}, which finds the number of clusters: leave it out. See {options}."
+        )
+
+
 def check_k(k: Number, budget: Budget) -> None:
     """Reject numbers of clusters below 1, descending ranges, and unknown budgets."""
     one_of("budget", budget, get_args(Budget))

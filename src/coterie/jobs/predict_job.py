@@ -19,7 +19,7 @@ from coterie.jobs.output_files import OutputFiles, check_outputs
 from coterie.jobs.prepared_model import read_model
 from coterie.jobs.training_summary import drift_warnings, unusual_rows
 from coterie.preparation import PreparationOptions
-from coterie.preparation.column_selection import DISTANCE, LABEL, NAME, PROBABILITY, UNUSUAL
+from coterie.preparation.column_selection import DISTANCE, LABEL, NAME, NOISE, PROBABILITY, UNUSUAL
 from coterie.preparation.long_series import check_series, wide_series
 from coterie.preparation.preparation import Preparation, PreparedRows
 from coterie.preparation.sklearn_steps import PreparedModel, load_preparation, read_columns, series_preparation
@@ -116,7 +116,7 @@ def _new_columns(
 ) -> dict[str, NDArray[Any]]:  # fmt: skip
     columns: dict[str, NDArray[Any]] = {LABEL: labels[part].astype(np.int64)}
     if names is not None:
-        columns[NAME] = np.array(names)[labels[part]]
+        columns[NAME] = np.array([*names, NOISE])[labels[part]]
     methods = {PROBABILITY: "predict_proba" if job.proba else "", DISTANCE: "transform" if job.distance else ""}
     for name, method in methods.items():
         if method:

@@ -8,12 +8,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from coterie.algorithms import ALGORITHMS
-from coterie.core.formatting import count
 from coterie.core.progress import Callback, Progress
 from coterie.core.protocols import can_predict
 from coterie.data.tables.reader import Table
 from coterie.errors import InputError, ParameterError
 from coterie.jobs import ModelMissing, ReportJob, Scale
+from coterie.jobs.clustered_rows import clustered_rows, select_rows
 from coterie.jobs.command_line import report_source
 from coterie.jobs.fitting import caught_warnings, fitted_model, scores_of
 from coterie.jobs.job_table import job_table
@@ -25,7 +25,6 @@ from coterie.plots.silhouette_plot import SilhouetteDisplay
 from coterie.preparation import SkippedColumn
 from coterie.preparation.column_selection import check_categories
 from coterie.preparation.fit_preparation import PreparedTable, prepare, row_weights
-from coterie.preparation.scaling import Matrix, blocks
 from coterie.preparation.sklearn_steps import load_preparation, read_columns
 from coterie.report.build import fit_report, python_code
 from coterie.report.build.cluster_names import names_of_model
@@ -77,8 +76,12 @@ def build_report(
             code = Absent("The clusters were passed to make_report: code for them is where they were computed.")
     else:
         assert job.model is not None
-        prepared, fitted, clusters_by = _from_model(table, job, callback)
-        labels, codes = np.unique(fitted.labels, return_inverse=True)
+        all_rows, fitted, clusters_by = _from_model(table, job, callback)
+        if (fitted.labels < 0).all():
+            raise InputError(f"{job.model.name} assigns no row to a cluster: all of them are noise.")
+        prepared, members = clustered_rows(table, all_rows, fitted.labels)
+        fitted = replace(fitted, labels=members)
+        labels, codes = np.unique(members, return_inverse=True)
         stored = names_of_model(fitted.model, fitted.labels, job.model.name)
         names = [str(label) if stored is None else stored[label] for label in labels.tolist()]
         preparation = prepared.preparation
@@ -124,32 +127,7 @@ def _from_column(
             "is it the column of the clusters?"
         )
     codes = labels.cast(pl.String).replace_strict(distinct, range(len(distinct)), return_dtype=pl.Int64).to_numpy()
-    return prepared, _select_rows(table, prepared, has_label), codes, distinct
-
-
-def _select_rows(table: Table, prepared: PreparedTable, table_mask: NDArray[np.bool_]) -> PreparedTable:
-    """The prepared rows that are also in a mask of the rows of the table."""
-    rows, mask = prepared.rows, table_mask[prepared.rows.row_mask]
-    n_without = int((~mask).sum())
-    note = f"{count(n_without)} in no cluster left out"
-    treatment = rows.treatment if n_without == 0 else note if rows.treatment == "none" else f"{rows.treatment}; {note}"
-    X = rows.X
-    if n_without:
-        X = table.allocate((int(np.count_nonzero(mask)), rows.X.shape[1]), rows.X.dtype)
-        _copy_rows(rows.X, mask, X)
-    has_missing = rows.has_missing and any(bool(np.isnan(block).any()) for block in blocks(X))
-    rows = replace(
-        rows, X=X, model_input=X, row_mask=rows.row_mask & table_mask, treatment=treatment, has_missing=has_missing
-    )
-    return replace(prepared, rows=rows, weight=None if prepared.weight is None else prepared.weight[mask])
-
-
-def _copy_rows(X: Matrix, mask: NDArray[np.bool_], target: Matrix) -> None:
-    start = stop = 0
-    for block in blocks(X):
-        selected = block[mask[start : start + len(block)]]
-        target[stop : stop + len(selected)] = selected
-        start, stop = start + len(block), stop + len(selected)
+    return prepared, select_rows(table, prepared, has_label), codes, distinct
 
 
 def _from_model(table: Table, job: ReportJob, callback: Callback) -> tuple[PreparedTable, FittedModel, str]:

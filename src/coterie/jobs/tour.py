@@ -85,6 +85,7 @@ def tour(tables: Tables) -> Iterator[Step]:
     yield from _relatives(tables)
     yield from _mixtures(tables)
     yield from _trees(tables)
+    yield from _densities(tables)
     yield from _distances(tables)
     yield from _metrics(tables)
     yield from _selection(tables)
@@ -166,6 +167,16 @@ def _mixtures(t: Tables) -> Iterator[Step]:
         "Mixture, number of components",
         partial(_fit, coterie.Mixture("auto", "poisson", max_iter=3, random_state=0), t.counts[:FEW]),
     )
+
+
+def _densities(t: Tables) -> Iterator[Step]:
+    tables = {"few rows": t.few, "few columns": t.some[:, :2], "many columns": np.repeat(t.some, 3, axis=1)}
+    for name, X in tables.items():
+        for estimator in (coterie.HDBSCAN(), coterie.DBSCAN("auto")):
+            kind = type(estimator).__name__
+            yield f"{kind}, {name}", partial(_fit, estimator, X)
+            yield f"{kind}, {name}, weights", partial(_fit, estimator, X, t.w[: len(X)])
+    yield "HDBSCAN, memberships", lambda: coterie.HDBSCAN().fit(t.few).predict_proba(t.few)
 
 
 def _trees(t: Tables) -> Iterator[Step]:

@@ -60,10 +60,10 @@ def summarize_training(
 def unusual_rows(
     summary: TrainingSummary, model: Any, rows: PreparedRows, labels: NDArray[np.integer]
 ) -> NDArray[np.bool_]:
-    """Mask of rows that are farther from their cluster, or less likely, than the rows of the fit."""
+    """Mask of rows that are farther from their cluster, or less likely, than the rows of the fit; and of noise."""
     values = _scores(summary, model, rows, labels)
     is_far = values > summary.limit if summary.score == "distance" else values < summary.limit
-    return np.asarray(is_far | ~np.isfinite(values))
+    return np.asarray(is_far | ~np.isfinite(values) | (labels < 0))
 
 
 def drift_warnings(summary: TrainingSummary, preparation: Preparation, rows: PreparedRows) -> tuple[str, ...]:
@@ -117,7 +117,7 @@ def _scores(
         return np.concatenate([np.asarray(model.score_samples(rows.model_input[part])) for part in slices])
     assert summary.centers is not None
     assert summary.spread is not None
-    known = np.minimum(labels, len(summary.centers) - 1)
+    known = np.clip(labels, 0, len(summary.centers) - 1)
     parts = [
         np.sqrt(_squares(X, summary.centers[known[part]])) / summary.spread[known[part]]
         for part, X in _blocks(rows, summary.unit_rows)

@@ -33,7 +33,9 @@ def _assignment(X: Any, k: int) -> int:
 
 
 TASKS = {
+    "condensed_tree": Task(lambda n: n, limit=1 << 11),  # trees of n rows
     "dendrograms": Task(lambda n: n * n),  # all pairs of n leaves
+    "density": Task(lambda m, n: m * n),  # distances of m rows to n rows
     "diana": Task(lambda n: n * n),  # splits of n objects
     "dtw": Task(_warping, limit=1 << 12),  # pairs of series with n and m values
     "graph_linkage": Task(lambda n, edges: n * edges),  # merges of n rows along the edges of a graph

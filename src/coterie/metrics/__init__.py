@@ -7,6 +7,7 @@ from coterie.metrics.adjusted_rand import adjusted_rand_score
 from coterie.metrics.calinski_harabasz import calinski_harabasz_score
 from coterie.metrics.contingency import contingency_matrix
 from coterie.metrics.davies_bouldin import davies_bouldin_score
+from coterie.metrics.dbcv import dbcv_score
 from coterie.metrics.dunn import dunn_score
 from coterie.metrics.fowlkes_mallows import fowlkes_mallows_score
 from coterie.metrics.matched_confusion import matched_confusion
@@ -32,6 +33,7 @@ __all__ = [
     "completeness_score",
     "contingency_matrix",
     "davies_bouldin_score",
+    "dbcv_score",
     "dunn_score",
     "fowlkes_mallows_score",
     "homogeneity_completeness_v_measure",

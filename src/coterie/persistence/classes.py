@@ -12,7 +12,16 @@ from coterie.algorithms import ESTIMATORS
 from coterie.core.stored import CLASSES, Declaration, declaration_of
 from coterie.errors import ModelFileError
 
-PACKAGES = ("core", "distances", "families", "hierarchy", "kmeans", "medoids", "mixture")  # whose classes are stored
+PACKAGES = (
+    "core",
+    "density",
+    "distances",
+    "families",
+    "hierarchy",
+    "kmeans",
+    "medoids",
+    "mixture",
+)  # whose classes are stored
 _PREPROCESSING = {  # transformers, of scikit-learn but for one: module, private attributes, rules
     "SimpleImputer": ("sklearn.impute", ("_fill_dtype", "_fit_dtype"), {"statistics_": "float D"}),
     "StandardScaler": (

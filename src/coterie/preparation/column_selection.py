@@ -22,6 +22,7 @@ LABEL = "cluster"
 DISTANCE = "cluster_distance"
 PROBABILITY = "cluster_probability"
 NAME = "cluster_name"
+NOISE = "noise"  # name of the rows in no cluster
 UNUSUAL = "unusual"
 
 EXCLUDED = "excluded"

@@ -140,7 +140,9 @@ class JobResult(TableResult):
     converged: bool
     seconds: float | None  # time of the fit, without reading and writing; None if there was no fit
     clusters: tuple[ClusterSummary, ...]
-    labels: "NDArray[Any]" = field(repr=False, compare=False)  # (rows,) cluster of each row; -1 if it was not used
+    labels: "NDArray[Any]" = field(
+        repr=False, compare=False
+    )  # (rows,) cluster of each row; -1 if it is noise or was not used
     output: str | None = None  # output file, if one was written
     added: tuple[str, ...] = ()  # columns of `output` that the source does not have
     model: str | None = None  # model file, if one was written
@@ -149,6 +151,7 @@ class JobResult(TableResult):
     choice: Choice | None = None  # the choice of `k`, if it was chosen automatically
     rule_cost_ratio: float | None = None  # K-means cost of a threshold tree over that of the clusters
     neighbour_map: NeighbourMapSummary | None = None  # of the report, if it has one
+    noise: int | None = None  # number of rows in no cluster; None for algorithms without noise
 
 
 @dataclass(frozen=True)

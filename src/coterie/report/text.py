@@ -89,7 +89,7 @@ def _(result: ComparisonResult) -> str:
 @as_text.register
 def _(result: PredictionResult) -> str:
     """The table, and the number of rows in each cluster."""
-    names = result.names or {}
+    names = {-1: "noise", **(result.names or {})}
     rows = [
         [names.get(label, str(label)), f"{size:,}", f"{size / result.rows_used:.1%}"]
         for label, size in result.sizes.items()
@@ -245,6 +245,10 @@ def _cluster_table(result: JobResult) -> list[str]:
         traits = separator.join(map(trait_text, cluster.stands_out_by))
         sizes = [f"{cluster.rows:,}", f"{cluster.share:.1%}"]
         rows.append([cluster.display_name, *sizes, *silhouette, traits or without_traits(cluster)])
+    if result.noise:
+        silhouette = [two_places(None)] if has_silhouettes else []
+        rest = 1 - sum(cluster.share for cluster in result.clusters)
+        rows.append(["noise", f"{result.noise:,}", f"{rest:.1%}", *silhouette, "rows in no cluster"])
     return table_lines(rows, left=[len(rows[0]) - 1])
 
 

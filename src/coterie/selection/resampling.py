@@ -18,6 +18,7 @@ from coterie.errors import InputError, ParameterError
 RESAMPLINGS = ("bootstrap", "subsample", "halves")
 MAX_COUNT = 2.0**53  # float64 holds whole numbers exactly up to this one
 COUNT_OPTIONS = ("n_clusters", "n_components")  # names of the parameter for the number of clusters
+SIZE_OPTION = "min_cluster_size"  # parameter that is varied instead for estimators that find the number of clusters
 
 
 class Resample(NamedTuple):
@@ -36,7 +37,7 @@ class ResamplingData:
         check_in_memory(source, "resampling")
         self.X, self.w = source.X, source.w  # type: ignore[attr-defined]
         check_weights(source)
-        self.estimator, self.options, self.count = estimator, estimator.get_params(), count_option(estimator)
+        self.estimator, self.options, self.count = estimator, estimator.get_params(), varied_option(estimator)
         self.takes_weights = has_fit_parameter(estimator, "sample_weight")
         if self.w is not None and not self.takes_weights:
             raise InputError(
@@ -118,6 +119,11 @@ def count_option(estimator: Any) -> str:
         f"{type(estimator).__name__} has no parameter for the number of clusters: estimator must have "
         f"{' or '.join(COUNT_OPTIONS)}"
     )
+
+
+def varied_option(estimator: Any) -> str:
+    """Name of the parameter for the number of clusters, or for their minimum size if the estimator finds the number."""
+    return SIZE_OPTION if SIZE_OPTION in parameters_of(estimator) else count_option(estimator)
 
 
 def _seed(rng: np.random.Generator) -> int:

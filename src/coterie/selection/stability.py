@@ -16,7 +16,14 @@ from coterie.core.repr_html import ReprHTMLMixin
 from coterie.errors import InputError, ParameterError
 from coterie.selection import agreement
 from coterie.selection.gap import divided_rows, kmeans_path
-from coterie.selection.resampling import RESAMPLINGS, Resample, ResamplingData, between_0_and_1, count_option
+from coterie.selection.resampling import (
+    RESAMPLINGS,
+    SIZE_OPTION,
+    Resample,
+    ResamplingData,
+    between_0_and_1,
+    varied_option,
+)
 from coterie.selection.sweep import as_ks
 from coterie.selection.text_table import aligned
 from coterie.selection.valleys import Valleys, count_apart, valleys_of
@@ -139,17 +146,18 @@ def stability(
     Parameters
     ----------
     estimator : estimator
-        Any estimator with `fit`, `predict` or `labels_`, and `n_clusters` or `n_components`; it is not changed.
+        Any estimator with `fit`, `predict` or `labels_`, and `n_clusters` or `n_components`; it is not changed. Of
+        `HDBSCAN`, which finds the number of clusters, `min_cluster_size` is varied instead.
     X : array, sparse matrix, frame, LazyFrame or path of a file (n, d)
         Rows, or a distance matrix if the estimator requires one.
     ks : iterable of int, default=range(2, 11)
-        Numbers of clusters.
+        Numbers of clusters; for `HDBSCAN`, minimum sizes.
     measure : {'adjusted_rand', 'jaccard', 'prediction_strength'}, default='adjusted_rand'
         Measure of agreement, as above.
     resampling : {'auto', 'bootstrap', 'subsample', 'halves'}, default='auto'
         'bootstrap' samples n rows with replacement, 'subsample' samples a `share` of the rows without replacement, and
-        'halves' splits the rows into two halves. 'auto' is 'halves' for 'prediction_strength', which requires it, and
-        'bootstrap' otherwise.
+        'halves' splits the rows into two halves. 'auto' is 'halves' for 'prediction_strength', which requires it,
+        'subsample' for `HDBSCAN`, and 'bootstrap' otherwise.
     n_resamples : int, default=50
         Number of resamples, at least 2; for 'halves', number of pairs of halves.
     share : float, default=0.8
@@ -207,9 +215,10 @@ def stability(
             "resampling='halves'"
         )
     whole_number("n_resamples", n_resamples, 2)
-    count_option(estimator)
+    option = varied_option(estimator)
     if resampling == "auto":
-        resampling = "halves" if measure == "prediction_strength" else "bootstrap"
+        repeats_rows = option != SIZE_OPTION  # repeated rows would be clusters for an estimator of densities
+        resampling = "halves" if measure == "prediction_strength" else "bootstrap" if repeats_rows else "subsample"
     if resampling == "halves" and not can_predict(estimator):
         raise ParameterError(
             f"{type(estimator).__name__} has no predict, but resampling='halves' needs an estimator with predict"
@@ -310,7 +319,7 @@ class _Resamples:
 
     def _overlaps(self, labels: Array, divisions: Array) -> Array:
         """Jaccard index of each cluster of all rows with each resample, on its rows (resamples, clusters)."""
-        overlaps = np.zeros((len(divisions), int(labels.max()) + 1))
+        overlaps = np.zeros((len(divisions), max(1, int(labels.max()) + 1)))  # no cluster: one of stability 0
         for overlap, division, sampled in zip(overlaps, divisions, self.is_sampled, strict=True):
             w = None if self.w is None else self.w[sampled]
             values = agreement.jaccard(agreement.contingency_table(labels[sampled], division[sampled], w))
@@ -318,11 +327,17 @@ class _Resamples:
         return overlaps
 
     def _rands(self, divisions: Array) -> Array:
-        """Mean adjusted Rand index of every resample with all others."""
+        """Mean adjusted Rand index of every resample with all others.
+
+        Of an estimator with noise, noise is a group of its own, and fewer than two clusters have the value 0.
+        """
         count, unit = len(divisions), self.data.unit
-        scores = np.zeros((count, count))
-        for i in range(count):
-            for j in range(i):
+        scores, has_clusters = np.zeros((count, count)), np.ones(count, bool)
+        if self.data.count == SIZE_OPTION:
+            has_clusters = divisions.max(axis=1) > 0
+            divisions = np.where(divisions < 0, divisions.max() + 1, divisions)
+        for i in np.flatnonzero(has_clusters):
+            for j in np.flatnonzero(has_clusters[:i]):
                 table = agreement.contingency_table(divisions[i], divisions[j], self.w)
                 scores[i, j] = scores[j, i] = agreement.adjusted_rand(table, unit)
         return scores.sum(axis=1) / (count - 1)

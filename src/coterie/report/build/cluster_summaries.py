@@ -1,6 +1,7 @@
 """Summaries of clusters, and warnings about them."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from coterie.report.results import ClusterSummary, Trait
 TRAITS_SHOWN = 3
 NOTABLE_DEVIATION = 0.5
 SMALL_SHARE = 0.01
+MUCH_NOISE = 0.5  # share of noise above which there is a warning
 SHARE_TOLERANCE = 1e-6
 ROUNDING = 1e-12  # means below this share of the standard deviation are rounding errors
 EXPECTED = (EXCLUDED, NOT_SELECTED, CONSTANT, ROW_NAMES, ROW_WEIGHTS)  # reasons without a note
@@ -62,6 +64,19 @@ def summaries(
         )
         result.append(cluster)
     return tuple(result)
+
+
+def shares_of_all(
+    clusters: tuple[ClusterSummary, ...], members: PreparedTable, prepared: PreparedTable
+) -> tuple[ClusterSummary, ...]:
+    """The clusters with shares of all rows, noise included, instead of shares of the rows in clusters."""
+    if members is prepared:
+        return clusters
+    if prepared.weight is None or members.weight is None:
+        share = members.rows.n / prepared.rows.n
+    else:
+        share = float(members.weight.sum() / prepared.weight.sum())
+    return tuple(replace(one, share=one.share * share) for one in clusters)
 
 
 def _strongest(deviations: NDArray[np.floating], categories: Sequence[tuple[str, str] | None]) -> list[int]:
@@ -147,6 +162,15 @@ def fit_warnings(method: str, fit: FittedModel, clusters: Sequence[ClusterSummar
     # With many clusters a small share is normal, so above 20 clusters the limit is a fifth of an even share.
     limit = min(SMALL_SHARE, 0.2 / k)
     small = [f"{cluster.label} ({cluster.rows:,})" for cluster in clusters if cluster.share < limit]
-    if small:
+    if algorithm_of(method).finds_k:
+        warnings += _noise_warnings(fit)
+    elif small:
         warnings.append(f"very few rows in cluster {', '.join(small)}: outliers, or -k too large?")
     return tuple(warnings)
+
+
+def _noise_warnings(fit: FittedModel) -> list[str]:
+    share = float((fit.labels < 0).mean())
+    if share <= MUCH_NOISE:
+        return []
+    return [f"{share:.0%} of the rows are noise: try a smaller --min-samples, fewer columns, or -a kmeans."]

@@ -17,6 +17,7 @@ from coterie.report.build.cluster_moments import Moments, closest
 from coterie.report.build.cluster_tree import RowNames, cluster_tree
 from coterie.report.build.command_remedies import with_command_remedies
 from coterie.report.build.criteria import criteria
+from coterie.report.build.density_tree import density_tree
 from coterie.report.build.feature_space import FeatureSpace, cluster_map, cluster_points, feature_space, map_note
 from coterie.report.build.fitted_model import FittedModel
 from coterie.report.build.neighbour_view import is_offered, neighbour_view
@@ -56,12 +57,13 @@ def build(
     callback(Progress("report: pictures"))
     clusters = cluster_points(space, codes, len(names))
     columns = profiles.by_difference(means)
-    map_codes, map_space = codes, space
-    if all_rows is not None:
-        map_codes = prepared.rows.expand(codes)[all_rows.rows.row_mask]
-        map_space = feature_space(all_rows, threads)
-    shown = cluster_map(map_space, map_codes, names, model, columns, clusters if all_rows is None else None)
-    neighbours = _neighbours(source, map_space, map_codes, names, model, all_rows or prepared, callback)
+    with_noise = prepared if all_rows is None else all_rows
+    map_codes, map_space, is_all = codes, space, with_noise is prepared
+    if not is_all:
+        map_codes = prepared.rows.expand(codes)[with_noise.rows.row_mask]
+        map_space = feature_space(with_noise, threads)
+    shown = cluster_map(map_space, map_codes, names, model, columns, clusters if is_all else None)
+    neighbours = _neighbours(source, map_space, map_codes, names, model, with_noise, callback)
     if isinstance(neighbours, NeighbourView):
         result = replace(result, neighbour_map=neighbours.summary)
     id_name, row_names = _row_names(source)
@@ -94,6 +96,7 @@ def build(
         checked_rows=reliability.checked_rows(prepared),
         reproduce=reproducibility(source, python),
         animation=animation,
+        density=density_tree(model, names),
     )
 
 
@@ -152,6 +155,8 @@ def _criteria(choice: ChooseK | None, result: JobResult, k: str) -> Criteria | A
     if result.method == EXTERNAL:
         return Absent("The clusters and their number were given. Run coterie choose-k to compare numbers of clusters.")
     method = algorithm_of(result.method)
+    if method.finds_k:
+        return Absent(f"{method.title} finds the number of clusters itself.")
     if method.mixed and k == "auto":
         return Absent("The mixture chose the number of components by its evidence lower bound (ELBO).")
     if method.mixed:

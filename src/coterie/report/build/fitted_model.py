@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from coterie.core.protocols import can_predict
 from coterie.plots.convergence_plot import Starts
-from coterie.preparation.column_selection import DISTANCE, LABEL, NAME, PROBABILITY
+from coterie.preparation.column_selection import DISTANCE, LABEL, NAME, NOISE, PROBABILITY
 
 BLOCK_ROWS = 8192
 
@@ -36,7 +36,7 @@ class FittedModel:
         labels = self.labels[rows]
         columns: dict[str, NDArray[Any]] = {LABEL: labels.astype(np.int64)}
         if names is not None:
-            columns[NAME] = np.array(names)[labels]
+            columns[NAME] = np.array([*names, NOISE])[labels]
         for name, method in {DISTANCE: "transform", PROBABILITY: "predict_proba"}.items():
             values = self._of_assigned(method, X[rows], labels)
             if values is not None:
@@ -53,6 +53,7 @@ class FittedModel:
             return None
         compute = getattr(self.model, method)
         blocks = [slice(start, start + BLOCK_ROWS) for start in range(0, len(labels), BLOCK_ROWS)]
-        return np.concatenate(
+        values = np.concatenate(
             [np.take_along_axis(compute(X[rows]), labels[rows, np.newaxis], 1)[:, 0] for rows in blocks]
         )
+        return np.where(labels < 0, 0.0, values)

@@ -35,7 +35,7 @@ SCALES = {
 
 
 def fit_code(
-    source: ReportSource, name: str, k: int | str, fit: FittedModel, sample: int | None = None
+    source: ReportSource, name: str, k: int | str | None, fit: FittedModel, sample: int | None = None
 ) -> str | Absent:
     """Code that gives the labels of a fit."""
     prepared = source.prepared
@@ -52,7 +52,7 @@ def fit_code(
     if fit.sweep_ks is not None:
         has_zeros = _has_zero_weights(prepared)
         arguments = _without_zero_weights(rows, weight_argument, has_zeros)
-        model = _sweep_call(name, int(k), fit, prepared, *arguments)
+        model = _sweep_call(name, int(k or 0), fit, prepared, *arguments)
         labels = "model.predict(X)" if has_zeros else labels
     else:
         model = f"{call}.fit({rows}{weight_argument})"

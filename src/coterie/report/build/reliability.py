@@ -84,6 +84,8 @@ def resampling_stability(
 def _reason_not_resampled(preparation: Preparation, k: int, model: Any) -> str | None:
     if model is None:
         return "labels alone cannot be refitted: use --model"
+    if not {"n_clusters", "n_components"} & set(model.get_params(deep=False)):
+        return "not measured for density-based clusters"
     if k < 2:
         return "not defined for one cluster"
     if preparation.mixed or preparation.series:

@@ -9,6 +9,7 @@ from coterie.report.formatting import short_name
 from coterie.report.html.charts.bars import bars
 from coterie.report.html.charts.convergence import convergence, text_without_curve
 from coterie.report.html.charts.dendrogram import dendrogram
+from coterie.report.html.charts.density_tree import condensed_tree, reachability_plot
 from coterie.report.html.charts.matrix import cell_colours_css
 from coterie.report.html.charts.profiles import boxes, means, shares
 from coterie.report.html.charts.series import series
@@ -154,13 +155,17 @@ def _profiles(report: Report) -> Markup:
 
 
 def _hierarchy(report: Report) -> Markup:
-    """The dendrogram of the rows or of the centers."""
+    """The dendrogram of the rows or of the centers; the trees of density-based clusters."""
     data = report.tree
     if isinstance(data, Absent):
         drawn = absent(data)
     else:
         drawn = dendrogram(plain(data.display), of_centers=data.of_centers, method=data.method, labels=data.names)
-    return section("hierarchy", SECTIONS["hierarchy"], drawn)
+    figures = []
+    if report.density is not None:
+        density = plain(report.density)
+        figures = [reachability_plot(density), condensed_tree(density)]
+    return section("hierarchy", SECTIONS["hierarchy"], figures, drawn)
 
 
 def _convergence(report: Report) -> Markup:

@@ -148,6 +148,17 @@ class Tree:
 
 
 @dataclass(frozen=True)
+class DensityTree:
+    """Reachability plot and condensed tree of density-based clusters; rows are in the order of the tree."""
+
+    names: list[str]  # of the clusters
+    edges: list[int]  # (m + 1,) positions of the rows at which bins start and end
+    heights: list[float]  # (m,) highest reachability of each bin
+    labels: list[int]  # (m,) most frequent cluster of each bin; -1: noise
+    boxes: list[tuple[int, int, float, float, int]]  # clusters: positions, densities of birth and end, label or -1
+
+
+@dataclass(frozen=True)
 class Reproduce:
     """Information to reproduce the result."""
 
@@ -188,6 +199,7 @@ class Report:
     starts_with_neighbours: bool = False  # whether the neighbour map comes before the principal axes
     animation: dict[str, Any] | None = None  # the data of the player, see `coterie.web.player`
     title: str | None = None  # of the page; None: from the name of the table
+    density: DensityTree | None = None  # of HDBSCAN
 
 
 @dataclass(frozen=True)

@@ -44,10 +44,21 @@ def sentences(report: Report) -> list[Sentence]:
         return _one_cluster(report)
     not_converged = Sentence("The fit did not converge: try a larger --max-iter.", weak=True)
     candidates = [
-        _n_clusters(report), _separation(report), _worst_cluster(report), _certainty(report), _stability(report),
-        _findings(report), None if report.result.converged else not_converged, _not_measured(report),
+        _n_clusters(report), _noise(report), _separation(report), _worst_cluster(report), _certainty(report),
+        _stability(report), _findings(report), None if report.result.converged else not_converged,
+        _not_measured(report),
     ]  # fmt: skip
     return [sentence for sentence in candidates if sentence is not None]
+
+
+def _noise(report: Report) -> Sentence | None:
+    """The number of rows in no cluster, if the algorithm has noise."""
+    result = report.result
+    if result.noise is None:
+        return None
+    are = "row is" if result.noise == 1 else "rows are"
+    share = result.noise / result.rows_used
+    return Sentence(f"{result.noise:,} {are} noise ({percent(share)} of the rows), in no cluster.", weak=share > 0.5)
 
 
 def _has_evidence(report: Report) -> bool:

@@ -1,0 +1,33 @@
+"""
+Moons, rings and noise: HDBSCAN
+===============================
+
+HDBSCAN finds clusters of any shape: dense regions, separated by sparse ones. Rows in sparse regions are noise (grey).
+"""
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from coterie import HDBSCAN, KMeans, plots
+from coterie.datasets import make_moons, make_rings
+
+rng = np.random.default_rng(0)
+tables = [make_moons(400, noise=0.06, random_state=0)[0], make_rings(600, noise=0.05, random_state=0)[0]]
+tables = [np.concatenate([X, rng.uniform(X.min(axis=0) - 0.5, X.max(axis=0) + 0.5, (30, 2))]) for X in tables]
+
+figure = Figure(figsize=(11, 9), layout="constrained")
+for X, (left, right) in zip(tables, figure.subplots(2, 2), strict=True):
+    model = HDBSCAN(min_cluster_size=20).fit(X)
+    print(f"{model.n_clusters_} clusters, {(model.labels_ == -1).sum()} rows of noise")
+    plots.clusters(model.labels_, X, ax=left)
+    plots.clusters(KMeans(2, random_state=0).fit(X), X, ax=right)
+    left.set_title("HDBSCAN", loc="left")
+    right.set_title("K-means", loc="left")
+
+# %%
+# The reachability plot shows the rows in the order of the tree. Valleys are clusters; `cut` gives those of a radius.
+
+figure_reach = Figure(figsize=(10, 3.5), layout="constrained")
+ax = figure_reach.subplots()
+ax.fill_between(range(len(model.ordering_)), model.reachability_[model.ordering_].clip(max=1.0), step="mid")
+ax.set(xlabel="rows, in the order of the tree", ylabel="reachability distance")

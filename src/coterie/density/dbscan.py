@@ -1,0 +1,171 @@
+"""DBSCAN: clusters of a given minimum density."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from coterie.core.arguments import is_number, whole_number
+from coterie.core.arrays import Array
+from coterie.core.stored import stored
+from coterie.data import opened
+from coterie.density.density_estimator import DensityEstimator
+from coterie.density.neighbourhoods import Neighbourhoods, core_clusters
+from coterie.density.reachability import core_distances
+from coterie.density.row_distances import RowDistances
+from coterie.errors import ParameterError
+
+
+@stored(
+    labels_="index-<K N",
+    core_sample_indices_="index C",
+    _columns="tuple",
+    _distance="none | <distance.*>",
+    _core="<density.Neighbourhoods>",
+)
+@dataclass(eq=False, repr=False)
+class DBSCAN(DensityEstimator):
+    r"""DBSCAN: clusters of any shape with a minimum density; rows in regions with few rows are noise.
+
+    A core row has at least `min_samples` rows within the distance `eps`, itself included. Core rows within `eps` of
+    each other are in one cluster. Other rows within `eps` of a core row are border rows of its cluster, and all others
+    are noise [1]_.
+
+    Use it if one density separates all clusters, and `eps` has a meaning, such as a distance on a map. Use `HDBSCAN` if
+    clusters have different densities, or `eps` is not known.
+
+    Parameters
+    ----------
+    eps : float or 'auto', default=0.5
+        Radius of a neighbourhood. 'auto' is the knee of the sorted distances to the `min_samples`-th row: the radius
+        beyond which rows rapidly become core rows no more. `eps_` is the value that was used.
+    min_samples : int, default=5
+        Number of rows, or sum of their weights, in the neighbourhood of a core row, itself included.
+    metric : str, function, Distance or 'precomputed', default='euclidean'
+        Distance, see `coterie.distances.pairwise`. With 'precomputed', `X` is the distance matrix (n, n).
+    metric_params : dict or None, default=None
+        Parameters of the metric.
+    n_jobs : int or None, default=None
+        Number of threads. None uses all cores. The result does not depend on it.
+
+    Attributes
+    ----------
+    labels_ : array (n,) of int32
+        Cluster of each row; -1 is noise. Clusters are numbered by their first core row.
+    core_sample_indices_ : array (c,)
+        Indices of the core rows.
+    components_ : array (c, d) or None
+        Core rows; None if they are not numeric rows.
+    n_clusters_ : int
+        Number of clusters.
+    eps_ : float
+        The radius.
+    n_features_in_ : int
+        Number of columns of `X`.
+    feature_names_in_ : array (n_features,)
+        Names of the columns, if `X` has column names that are all strings.
+
+    Notes
+    -----
+    **Ties.** A border row within `eps` of several clusters is in the one with the lowest number, as in scikit-learn. So
+    another order of the rows can change the cluster of such border rows, and of no other rows.
+
+    **Cost.** O(n) memory. For Euclidean distances of few columns, a k-d tree takes about O(n log n) time. Otherwise it
+    takes O(n² d) time.
+
+    References
+    ----------
+    .. [1] M. Ester, H.-P. Kriegel, J. Sander, X. Xu (1996), A density-based algorithm for discovering clusters in large
+       spatial databases with noise, KDD.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from coterie import DBSCAN
+    >>> X = np.array([[1.0, 2], [2, 2], [2, 3], [8, 7], [8, 8], [25, 80]])
+    >>> model = DBSCAN(eps=3, min_samples=2).fit(X)
+    >>> model.labels_.tolist()
+    [0, 0, 0, 1, 1, -1]
+    >>> model.predict([[8.0, 6.0], [50.0, 50.0]]).tolist()
+    [1, -1]
+    """
+
+    eps: Any = 0.5
+    _: KW_ONLY
+    min_samples: int = 5
+    metric: Any = "euclidean"
+    metric_params: dict[str, Any] | None = None
+    n_jobs: int | None = None
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the core rows of `X`, and their clusters.
+
+        Parameters
+        ----------
+        X : array, frame or list of series; distances (n, n) for metric='precomputed'
+            Data to cluster.
+        y : ignored
+        sample_weight : array (n,), optional
+            Weights of the rows. A row of weight two has the effect of that row twice. Rows of weight zero do not count;
+            their labels are those of `predict`.
+
+        Returns
+        -------
+        self
+        """
+        min_samples = whole_number("min_samples", self.min_samples, 1)
+        self._check_eps()
+        X = opened(X)
+        objects, weight, rows, n = self._weighted_objects(X, sample_weight)
+        distances = RowDistances(objects.distance, objects.A, self.n_jobs)
+        eps = knee_radius(distances, weight, min_samples) if isinstance(self.eps, str) else float(self.eps)
+        labels, is_core = core_clusters(distances, weight, eps, min_samples)
+        core = np.flatnonzero(is_core)
+        self._check_columns(X, reset=True)
+        self._distance, self._columns, self.eps_ = objects.distance, (n, rows), eps
+        self.core_sample_indices_ = rows[core]
+        self._core = Neighbourhoods(
+            objects.distance, None if objects.distance is None else objects.A[core], core, labels[core], eps
+        )
+        self.n_clusters_ = int(labels.max(initial=-1)) + 1
+        self.components_ = self._components(X)
+        if len(rows) < n:
+            self.labels_ = self.predict(X)
+            self.labels_[rows] = labels
+        else:
+            self.labels_ = labels
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Return the cluster of each row (m,): the lowest number of the clusters with a core row within `eps`, or -1.
+
+        For the rows of the fit, the result is `labels_`. For metric='precomputed', `X` has one column for each row of
+        the fit.
+        """
+        new = self._new_objects(X)  # raises NotFittedError before an attribute of the fit is read
+        return self._core.lowest_labels(new, self.n_jobs)
+
+    def _components(self, X: Any) -> Array | None:
+        if self._distance is None:
+            return None
+        rows = self._distance.rows(X)
+        if not (isinstance(rows, np.ndarray) and rows.ndim == 2):
+            return None
+        return rows[self.core_sample_indices_].copy()
+
+    def _check_eps(self) -> None:
+        is_auto = isinstance(self.eps, str) and self.eps == "auto"
+        if not is_auto and not (is_number(self.eps) and 0 < self.eps < np.inf):
+            raise ParameterError(f"eps must be a positive number, or 'auto'; got {self.eps!r}")
+
+
+def knee_radius(distances: RowDistances, weight: Array, min_samples: float) -> float:
+    """The knee of the sorted core distances: the point farthest from the line between the ends of the curve."""
+    radii = np.sort(core_distances(distances, weight, min(min_samples, weight.sum())))
+    span = radii[-1] - radii[0]
+    if span == 0:
+        return float(radii[-1]) or 1.0
+    below = np.arange(len(radii)) / (len(radii) - 1) - (radii - radii[0]) / span
+    return float(radii[below.argmax()]) or float(radii[radii > 0][0])

@@ -1,0 +1,83 @@
+"""Distances of rows to all rows of a fit, a few rows at a time."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from coterie import machine
+from coterie.core.arrays import Array
+from coterie.distances.distance import Distance, check_symmetric
+from coterie.distances.euclidean import Euclidean
+from coterie.distances.pairwise import strips
+from coterie.distances.precomputed import check_values, put_symmetric
+
+MATRIX_ROWS = 2048  # up to this number of rows, all distances are stored
+MIN_TABLE_ROWS = 72  # a table has at least this number of rows, so that the same kernel computes all of them
+
+
+class RowDistances:
+    """Distances between the rows of a fit: computed when they are needed, or a matrix.
+
+    They are in a unit in which they do not overflow; `to_scale` converts them to that of the rows.
+    """
+
+    def __init__(self, distance: Distance | None, A: Any, n_jobs: int | None):
+        if distance is not None:
+            check_symmetric(distance, "density-based clusters need d(x, y) = d(y, x)")
+        self._original, self.distance = distance, None if distance is None else distance.up_to_scale()
+        self.A, self.n, self.n_jobs = A, len(A), n_jobs
+        self.dtype = np.dtype(np.float32 if A.dtype == np.float32 else np.float64)
+        self.D: Array | None = A if distance is None else None
+
+    def __len__(self) -> int:
+        return self.n
+
+    @property
+    def is_euclidean(self) -> bool:
+        """Whether distances are those of `Euclidean`, squared or not, of the prepared rows."""
+        return isinstance(self.distance, Euclidean)
+
+    def store_if_small(self) -> None:
+        """Compute and store all distances, if there are few rows."""
+        if self.D is None and self.n <= MATRIX_ROWS:
+            D = np.concatenate(list(self.in_threads(lambda part, table: table, np.arange(self.n))))
+            put_symmetric(D, D)
+            self.D = D
+
+    def table(self, rows: Array) -> Array:
+        """Distances of the rows with these indices to all rows (m, n), in a new array."""
+        if self.D is not None:
+            return self.D[rows]
+        assert self.distance is not None
+        padded = rows if len(rows) >= MIN_TABLE_ROWS else np.resize(rows, MIN_TABLE_ROWS)
+        table = self.distance.table(self.A[padded], self.A, self.dtype)[: len(rows)]
+        table[np.arange(len(rows)), rows] = 0
+        if not self.is_euclidean:
+            check_values(table, "distances")
+        return table
+
+    def to_new(self, new: Any) -> Array:
+        """Distances of new rows, prepared or precomputed, to all rows (m, n)."""
+        return new if self.distance is None else self.distance.table(new, self.A, self.dtype)
+
+    def strips(self, rows: Any) -> list[tuple[Any]]:
+        """Parts of `rows` whose tables have a moderate size, all of about the same length."""
+        work = 1 if self.distance is None else self.distance.work
+        bounds = np.linspace(0, len(rows), len(strips(len(rows), self.n, work)) + 1).astype(int)
+        return [(rows[start:stop],) for start, stop in itertools.pairwise(bounds)]
+
+    def in_threads(self, function: Callable[[Array, Array], Any], rows: Array) -> Iterator[Any]:
+        """Yield ``function(part, table)`` for strips of `rows`, in their order."""
+        with machine.one_blas_thread:
+            yield from machine.in_threads(lambda part: function(part, self.table(part)), self.strips(rows), self.n_jobs)
+
+    def to_scale(self, values: Any) -> Array:
+        """Distances in the unit of the rows, as float64."""
+        converted: Array = np.array(values, np.float64)
+        if self._original is not None:
+            self._original.put_to_scale(converted)
+        return converted
