@@ -73,9 +73,14 @@ def _index() -> dict[str, Any]:
     return {f"{entry['group']}/{entry['name']}": entry for entry in entries}
 
 
-def _shared(name: str) -> np.ndarray:
+def shared_rows(name: str) -> np.ndarray:
+    """The complete rows of a table of ``../shared/data``."""
     X = np.loadtxt(SHARED / _index()[name]["files"][0], delimiter=",", skiprows=1, ndmin=2)
-    X = X[~np.isnan(X).any(axis=1)]
+    return X[~np.isnan(X).any(axis=1)]
+
+
+def _shared(name: str) -> np.ndarray:
+    X = shared_rows(name)
     if len(X) > MAX_ROWS:
         X = X[np.sort(np.random.default_rng(0).choice(len(X), MAX_ROWS, replace=False))]
     return standardised(X) if name.startswith(STANDARDISED) else X

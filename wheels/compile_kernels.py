@@ -66,7 +66,10 @@ def compile_level(name: str, file: str) -> None:
 
 def _in_parallel(calls: list[tuple[str, ...]]) -> None:
     """Run the steps in processes of their own."""
-    environments = [{**os.environ, **({"COTERIE_CPU_LEVEL": call[1]} if call[0] == "level" else {})} for call in calls]
+    environments = [
+        {**os.environ, **({"COTERIE_CPU_LEVEL": call[1], "COTERIE_COMPILE_ONLY": "1"} if call[0] == "level" else {})}
+        for call in calls
+    ]
     command = [sys.executable, "-m", "wheels.compile_kernels"]
     processes = [
         subprocess.Popen([*command, *call], env=environment)

@@ -275,10 +275,10 @@ def test_needs_are_shown_before_the_rows_are_read(folder, X, monkeypatch):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     for cache, memory, disk in (("none", 0, 0), ("memory", X.nbytes, 0), ("disk", 0, X.nbytes)):
         source = scan_files(folder, cache=cache)
-        assert source.requirements == (2 * 3 * X.nbytes + memory, disk)
+        assert source.requirements == (2 * 6 * X.nbytes + memory, disk)
         assert "_rows" not in vars(source)
     assert repr(scan_files(folder, cache="none")) == (
-        "FileSource(5 files, 900 rows x 4 columns, float64, cache='none': 173 KB of memory)"
+        "FileSource(5 files, 900 rows x 4 columns, float64, cache='none': 346 KB of memory)"
     )
     assert "28.8 KB on disk in " in repr(scan_files(folder, cache="disk"))
 

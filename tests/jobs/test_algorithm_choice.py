@@ -55,9 +55,16 @@ def test_equal_clusters_make_the_choice_irrelevant_and_near_ties_unclear():
     assert tie.heading.startswith("no clear algorithm; kmeans, K = 3 is slightly ahead")
 
 
+def test_equal_clusters_recommend_the_first_whatever_the_rounding():
+    runs = [run_of("kmeans", 0.6, calinski_harabasz=np.inf), run_of("kmedoids", 0.6 + 1e-12, calinski_harabasz=np.inf)]
+    result = recommend(runs, alike(2, 1.0), 150)
+    assert (result.method, result.strength) == ("kmeans", "clear")
+    assert result.reason == "All algorithms find the same clusters, so that the choice hardly matters."
+
+
 def test_a_few_outliers_and_overlap_speak_against_a_run():
     outliers = recommend([run_of("single", 0.9, smallest=1), run_of("kmeans", 0.5)], alike(2, 0.1), 1000)
-    assert outliers.method == "kmeans"
+    assert (outliers.method, outliers.strength) == ("kmeans", "weak")  # its silhouette is far from that of the other
     assert "Single linkage: the smallest cluster has less than 1 % of the rows." in outliers.reason
     overlap = recommend([run_of("kmeans", 0.2), run_of("ward", 0.1, 0.3, 2.0, 20.0)], alike(2, 0.1), 150)
     assert overlap.strength == "weak"

@@ -132,6 +132,33 @@ def test_remedies_are_calls_and_not_options(page):
     assert "--scale" not in unscaled.html
 
 
+def test_remedies_of_messy_tables_are_arguments():
+    frame = FRAME.assign(id=np.arange(90) + 1000, double=2 * X[:, 1] + 1, when=pd.date_range("2020-01-01", periods=90))
+    frame.loc[3, "width"] = np.nan
+    for page in (make_report(frame, TRUTH, missing="ignore", random_state=0),
+                 make_report(frame, "colour", missing="ignore", random_state=0)):  # fmt: skip
+        texts = [
+            *page.result.notes,
+            *page.result.warnings,
+            re.sub(r"<style>.*?</style>", "", page.html, flags=re.DOTALL),
+        ]
+        assert not [text for text in texts if re.search(r"(?<![\w-])--[a-z]|coterie choose-k", text)]
+        assert 'use missing="drop" or missing="median"' in page.html.replace("&quot;", '"')
+    with pytest.raises(InputError, match=r'missing="drop" \(keeps 89 rows\), missing="median", or name the other'):
+        make_report(frame, TRUTH, random_state=0)
+
+
+def test_a_map_can_be_chosen():
+    wide = np.random.default_rng(0).normal(size=(40, 8))
+    steps = []
+    page = make_report(wide, np.arange(40) % 2, random_state=0, callback=steps.append)
+    assert page.result.neighbour_map is not None
+    assert "report: neighbour map" in [step.step for step in steps]
+    assert make_report(wide, np.arange(40) % 2, map="axes", random_state=0).result.neighbour_map is None
+    with pytest.raises(ParameterError, match="map must be one of auto, axes, neighbours"):
+        make_report(wide, np.arange(40) % 2, map="tsne")
+
+
 def test_a_column_of_labels():
     page = make_report(FRAME, "colour", title="Colours", random_state=0)
     assert "<h1>Colours</h1>" in page.html

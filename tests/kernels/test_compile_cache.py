@@ -190,8 +190,8 @@ def package(tmp_path):
     cpu.mkdir(parents=True)
     for parent in (cpu, cpu.parent, cpu.parent.parent):
         (parent / "__init__.py").touch()
-    for name in ("jit.py", "compile_cache.py", "compiler.py", "level.py", "package_kernels.py"):
-        shutil.copy(CPU / name, cpu)
+    for name in ("jit", "compile_cache", "compiler", "level", "package_kernels", "references", "tuple_model"):
+        shutil.copy(CPU / f"{name}.py", cpu)
     shutil.copy(CPU.parent / "compile_notice.py", cpu.parent)
     for module in (errors, interrupts):
         shutil.copy(module.__file__, cpu.parents[1])

@@ -13,6 +13,7 @@ import pytest
 from numba.core import caching
 
 from coterie.errors import ParameterError
+from coterie.kernels.cpu import level as level_module
 from coterie.kernels.cpu import package_kernels
 from coterie.kernels.cpu.compile_cache import sources_at_import
 from coterie.kernels.cpu.jit import jit
@@ -171,6 +172,20 @@ def test_an_unknown_level_is_rejected_with_all_levels(monkeypatch, name):
     monkeypatch.setenv("COTERIE_CPU_LEVEL", name)
     with pytest.raises(ParameterError, match=f"COTERIE_CPU_LEVEL must be one of .*native; got '{name}'"):
         level.__wrapped__()
+
+
+def test_a_level_that_the_cpu_lacks_is_rejected(monkeypatch):
+    """Its code would end the process with an illegal instruction. A wheel is compiled for it all the same."""
+    v4, v3 = LEVELS["x86_64"]
+    monkeypatch.setattr(level_module, "levels", lambda: (v4, v3))
+    monkeypatch.setattr(level_module, "_host_features", lambda: {*v3.features.split(",")})
+    monkeypatch.setenv("COTERIE_CPU_LEVEL", v4.name)
+    with pytest.raises(ParameterError, match="'x86-64-v4', but this CPU supports only x86-64-v3, native: unset it"):
+        level.__wrapped__()
+    monkeypatch.setenv("COTERIE_COMPILE_ONLY", "1")
+    assert level.__wrapped__() == v4
+    monkeypatch.setenv("COTERIE_CPU_LEVEL", v3.name)
+    assert level.__wrapped__() == v3
 
 
 def test_the_exact_cpu_can_be_asked_for(monkeypatch):

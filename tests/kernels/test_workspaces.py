@@ -79,3 +79,25 @@ def test_sums_do_not_depend_on_the_contents_of_the_buffer(columns, weighted):
     for other in results[1:]:
         for first, second in zip(results[0], other, strict=True):
             np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_tiles_whose_filling_was_interrupted_are_filled_again(monkeypatch, dtype):
+    X, w = rows(dtype)
+    kernel = cpu.d2_sampling.potentials
+
+    def interrupted(X, w, inverse, points, closest, tiles, is_filled):
+        kernel(X, w, inverse, points, closest, tiles, is_filled)
+        tiles[tiles.size // 2 :] = np.nan  # as if Ctrl-C had come after half of the rows
+        raise KeyboardInterrupt
+
+    tiles, closest, others = cpu.row_tiles(X), np.full(n, np.inf, dtype), np.full(n, np.inf, dtype)
+    monkeypatch.setattr(cpu.d2_sampling, "potentials", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        cpu.potentials(X, w, 8.0, X[:3], closest, tiles)
+    monkeypatch.undo()
+    for first in range(2):  # the first call fills the tiles, the second one uses them
+        expected = cpu.potentials(X, w, 8.0, X[first:5], others)
+        np.testing.assert_array_equal(cpu.potentials(X, w, 8.0, X[first:5], closest, tiles), expected)
+        np.testing.assert_array_equal(closest, others)
+        assert tiles.is_filled

@@ -130,6 +130,23 @@ def test_starts_that_end_in_the_same_optimum_are_counted():
     assert search.converge(runs, candidates, count=1).hits.tolist() == [10]
 
 
+@pytest.mark.parametrize("hits, batches", [(8, 1), (1_000_000, 3)])
+def test_random_starts_end_after_enough_in_the_best_optimum_or_two_rounds_without_a_gain(monkeypatch, hits, batches):
+    monkeypatch.setattr("coterie.mixture.search.HITS", hits)
+    sizes = []
+    starts = GaussianTrials.random_starts
+    monkeypatch.setattr(GaussianTrials, "random_starts", lambda self, runs: sizes.append(runs) or starts(self, runs))
+    GaussianMixture(2, covariance_type="EEI", random_state=0).fit(groups(60)[0])
+    assert sizes == [240] * batches
+
+
+def test_there_are_more_random_starts_until_some_do_not_collapse(monkeypatch):
+    trials = gaussian_trials(groups(60)[0], "VVV", 3)
+    search = Search(trials)
+    monkeypatch.setattr(trials, "degeneracy", lambda params: np.arange(len(params.weights)) > 0)
+    assert len(search.random_runs().weights) == search.n_starts + 2  # one sound run of each of three batches
+
+
 def test_all_random_starts_of_few_rows_are_continued():
     few, many = (Search(gaussian_trials(groups(n)[0], "VVV", 3)) for n in (60, 2000))
     assert (few.n_continued(40), many.n_continued(40)) == (40, 10)

@@ -38,6 +38,10 @@ MAKERS = {
     "clusters": lambda ax=None: plots.ClustersDisplay.from_estimator(KM, X, ax=ax),
     "clusters of labels": lambda ax=None: plots.ClustersDisplay.from_predictions(WIDE, np.arange(120) % 4 - 1, ax=ax),
     "clusters of one column": lambda ax=None: plots.ClustersDisplay.from_predictions(X[:, :1], KM.labels_, ax=ax),
+    "clusters on a neighbour map": lambda ax=None: plots.ClustersDisplay.from_predictions(
+        WIDE[:30], np.arange(30) % 3, map="neighbours", ax=ax
+    ),
+    "series": lambda ax=None: plots.SeriesDisplay.from_predictions(WIDE, KM.labels_, ax=ax),
     "voronoi": lambda ax=None: plots.VoronoiDisplay.from_estimator(KM, X, ax=ax),
     "voronoi of labels": lambda ax=None: plots.VoronoiDisplay.from_predictions(WIDE, KM.labels_, ax=ax),
     "voronoi of one column": lambda ax=None: plots.VoronoiDisplay.from_predictions(X[:, 0][:, None], KM.labels_, ax=ax),
@@ -85,7 +89,7 @@ def test_given_axes_are_drawn_into_and_others_are_not(make):
     display = make(one)
     assert display.ax_ is one
     assert display.figure_ is figure
-    assert one.has_data() or one.patches
+    assert one.has_data() or one.patches or one.child_axes
     assert not other.has_data()
     figure.draw_without_rendering()
 

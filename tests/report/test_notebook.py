@@ -34,6 +34,8 @@ RESULTS = {
     "mixture_table": lambda: selection.mixture_table(X, [1, 2, 3], structures=["EII", "VVV"], random_state=0),
     "tendency": lambda: selection.tendency(X, [2, 3], n_references=3, random_state=0),
     "dendrogram_gap": lambda: selection.dendrogram_gap(linkage(X, "ward"), 8),
+    "kneedle": lambda: selection.kneedle(range(1, 9), [1000, 400, 120, 100, 85, 72, 61, 52]),
+    "no knee": lambda: selection.kneedle([0.0, 0.5, 1.0], [0.0, 0.5, 1.0]),
     "x_means": lambda: selection.x_means(X, random_state=0),
     "diagnose": lambda: coterie.diagnose(FRAME * [1, 1, 1e6], model=coterie.KMeans(3, random_state=0).fit(FRAME)),
     "explain": lambda: coterie.explain(coterie.KMeans(3, random_state=0).fit(FRAME), FRAME),

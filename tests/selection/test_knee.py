@@ -98,3 +98,10 @@ def test_any_curve_has_a_knee_of_its_own_or_none(y):
 def test_invalid_curves_raise_an_error(x, y, options, error, message):
     with pytest.raises(error, match=message):
         kneedle(x, y, **options)
+
+
+def test_the_text_is_one_sentence():
+    assert (
+        repr(kneedle(range(1, 9), [1000, 400, 120, 100, 85, 72, 61, 52])) == "knee at 3 of the decreasing convex curve"
+    )
+    assert str(kneedle([1, 2, 3], [1, 2, 3])).startswith("no knee in the increasing")

@@ -10,7 +10,7 @@ from coterie.web.page import SCRIPTS, script
 
 WEB = Path(__file__).parents[2] / "web"
 SETTINGS = ("build.mjs", "package-lock.json", "package.json", "tsconfig.json")
-LARGEST = 22_000  # bytes of a script
+LARGEST = 24_000  # bytes of a script
 
 
 def hash_of_sources():

@@ -4,7 +4,7 @@ export interface AxisData {
   name: string;
   low: number;
   high: number;
-  values: string; // base64, uint16 a row: steps from low to high
+  values: string; // base64, uint16 a row: steps from low to high; the first and the last are beyond them
 }
 
 /** How many rows of each cluster lie where, along two axes. */
@@ -28,6 +28,8 @@ export interface MapData {
   spreads: number[][] | null; // (k, p (p + 1) / 2): upper triangles, row by row
   deviations: number;
   grids: GridData[]; // of all rows, where they are too many to draw
+  beyond: number[][]; // (p, p): rows beyond the limits of either of two axes
+  title: string | null; // in place of names and ticks of axes that have no unit
 }
 
 /** Centre, half axes and angle of an ellipse. */

@@ -1,14 +1,16 @@
 /** The map of clusters: any two axes, moved and magnified, clusters shown and hidden. */
 
-import { type Box, type Ellipse, labels, type MapData, words } from "./data";
+import { type Box, type Ellipse, labels, type MapData, STEPS, words } from "./data";
 import { Density } from "./density";
-import { button, html, plural } from "./dom";
+import { button, html, plural, svg } from "./dom";
 import { Legend } from "./legend";
-import { MANY, type Plane } from "./plane";
-import { type Cloud, HIDDEN, packed } from "./raster";
+import { arrow, MANY, type Margins, type Plane, within } from "./plane";
+import { type Cloud, HIDDEN, packed, side } from "./raster";
 import { type Ground, Stage } from "./stage";
 
 const MARGINS = { top: 10, right: 12, bottom: 46, left: 62 };
+const RIM = { top: 6, right: 6, bottom: 6, left: 6 }; // without axes
+const NONE = "#808080"; // colour of rows in no cluster, if the page has none
 const CLOSEST = 1 / 400; // of what there is to see
 const NEAR = 8; // pixels of a cell, from which points are seen, too
 const SEEN = 2.5; // pixels that a cell needs to be seen
@@ -25,7 +27,8 @@ const KEYS: Record<string, (map: ClusterMap) => void> = {
 
 export class ClusterMap {
   readonly live = html("div", { class: "live" });
-  private readonly stage = new Stage(MARGINS, () => this.draw());
+  private readonly margins: Margins;
+  private readonly stage: Stage;
   private readonly values: Uint16Array[];
   private readonly labels: Uint16Array;
   private readonly color: Uint32Array;
@@ -41,6 +44,8 @@ export class ClusterMap {
     figure: HTMLElement,
     private readonly data: MapData,
   ) {
+    this.margins = data.title ? RIM : MARGINS;
+    this.stage = new Stage(this.margins, () => this.draw());
     this.values = data.axes.map((axis) => words(axis.values));
     this.labels = labels(data.labels, data.names.length);
     this.color = new Uint32Array(this.labels.length);
@@ -91,7 +96,7 @@ export class ClusterMap {
   /** The colours of the clusters, and of none. */
   private table(): number[] {
     const { colors, noise } = this.data;
-    return [...colors, noise ?? "#808080"].map((color, j) => (this.legend.shows(j) ? packed(color) : HIDDEN));
+    return [...colors, noise ?? NONE].map((color, j) => (this.legend.shows(j) ? packed(color) : HIDDEN));
   }
 
   private recolour(): void {
@@ -111,12 +116,12 @@ export class ClusterMap {
     const [x0, x1, y0, y1] = this.whole();
     const wide = (plane.x(x1) - plane.x(x0)) / (turned ? up : across);
     const high = (plane.y(y0) - plane.y(y1)) / (turned ? across : up);
-    return { picture: this.paint(grid.density, turned, wide, high), near: between(2 * (wide / NEAR - 1)) };
+    return { picture: this.paint(grid.density, turned, wide, high), near: within(2 * (wide / NEAR - 1), 0, 1) };
   }
 
   /** A density in cells that can be seen, those of the grid being so many pixels wide and high. */
   private paint(density: Density, turned: boolean, wide: number, high: number): HTMLCanvasElement {
-    const [across, up] = [wide, high].map((pixels) => 2 ** between(Math.round(Math.log2(SEEN / pixels)), 4)) as [
+    const [across, up] = [wide, high].map((pixels) => 2 ** within(Math.round(Math.log2(SEEN / pixels)), 0, 4)) as [
       number,
       number,
     ];
@@ -149,10 +154,30 @@ export class ClusterMap {
     const outlines = shown.flatMap(({ c, color }) =>
       this.ellipses(c).flatMap((e) => plane.ellipse(e, color, names.length > MANY)),
     );
-    const numbers = shown.flatMap(({ c, color }) =>
-      plane.number(c, [centers![c]![i]!, centers![c]![j]!], names[c]!, color),
-    );
-    this.stage.marks(plane, [plane.xAxis(axes[i]!.name), plane.yAxis(axes[j]!.name)], [...outlines, ...numbers]);
+    const [x0, x1, y0, y1] = this.whole();
+    const numbers = shown.flatMap(({ c, color }) => {
+      const [cx, cy] = [centers![c]![i]!, centers![c]![j]!];
+      const [x, y] = [within(cx, x0, x1), within(cy, y0, y1)];
+      return plane.number(c, [x, y], names[c]!, color, x !== cx || y !== cy);
+    });
+    const lines = this.data.title ? [plane.rim()] : [plane.xAxis(axes[i]!.name), plane.yAxis(axes[j]!.name)];
+    this.stage.marks(plane, lines, [...outlines, ...this.arrows(plane, cloud), ...numbers]);
+  }
+
+  /** Arrows at the border to rows beyond it, one path for each cluster. */
+  private arrows(plane: Plane, { x, y }: Cloud): SVGElement[] {
+    const { colors, noise } = this.data;
+    const [x0, x1, y0, y1] = this.whole();
+    const paths = new Map<number, string>();
+    for (let r = 0; r < x.length; r++) {
+      const [right, up] = [side(x[r]!), side(y[r]!)];
+      const label = this.labels[r]!;
+      if ((!right && !up) || !this.legend.shows(label)) continue;
+      const across = plane.x(x0 + (x[r]! / STEPS) * (x1 - x0));
+      const down = plane.y(y0 + (y[r]! / STEPS) * (y1 - y0));
+      paths.set(label, (paths.get(label) ?? "") + arrow(across, down, right, -up));
+    }
+    return [...paths].map(([label, d]) => svg("path", { class: "far", d, fill: colors[label] ?? noise ?? NONE }));
   }
 
   /** The shadow of a cluster's covariance on the two axes. */
@@ -186,10 +211,12 @@ export class ClusterMap {
 
   /** How many rows are shown, of how many, and how. */
   private tell(ground?: Ground): string {
-    const { rows, shown } = this.data;
+    const { rows, shown, beyond } = this.data;
     const some = shown.toLocaleString("en");
-    if (!ground) return shown < rows ? `showing ${some} of ${plural(rows, "row")}` : plural(rows, "row");
-    return `density of all ${plural(rows, "row")}, ${ground.near ? `${some} of them as points` : "stronger where there are more"}`;
+    const note = beyondText(beyond[this.axes[0]]![this.axes[1]]!);
+    if (!ground) return (shown < rows ? `showing ${some} of ${plural(rows, "row")}` : plural(rows, "row")) + note;
+    const how = ground.near ? `${some} of them as points` : "stronger where there are more";
+    return `density of all ${plural(rows, "row")}, ${how}${note}`;
   }
 
   private choice(label: string, which: 0 | 1): HTMLElement {
@@ -263,12 +290,14 @@ export class ClusterMap {
   /** Where a pointer is, as shares of the plane from the left and from below. */
   private place(event: MouseEvent): [number, number] {
     const all = this.stage.element.getBoundingClientRect();
-    const width = all.width - MARGINS.left - MARGINS.right;
-    const height = all.height - MARGINS.top - MARGINS.bottom;
-    return [(event.clientX - all.left - MARGINS.left) / width, 1 - (event.clientY - all.top - MARGINS.top) / height];
+    const { top, right, bottom, left } = this.margins;
+    const width = all.width - left - right;
+    const height = all.height - top - bottom;
+    return [(event.clientX - all.left - left) / width, 1 - (event.clientY - all.top - top) / height];
   }
 }
 
-function between(value: number, high = 1): number {
-  return Math.min(high, Math.max(0, value));
+/** Rows that are not within the limits of the axes; coterie/web/clustermap.py says the same. */
+function beyondText(rows: number): string {
+  return rows ? `; ${plural(rows, "row")} beyond the border (${rows === 1 ? "arrow" : "arrows"})` : "";
 }

@@ -11,6 +11,7 @@ export interface Margins {
   left: number;
 }
 
+const ARROW = 9; // length of arrows to rows beyond the border
 const NUMBERED = 60; // clusters whose centres have numbers
 export const MANY = 20; // clusters, above which ellipses are thin
 
@@ -93,16 +94,40 @@ export class Plane {
     return [svg("path", { class: "halo", d }), svg("path", { class: "ellipse", d, stroke: color })];
   }
 
-  /** The name of a cluster at its centre, the first clusters only. */
-  number(index: number, [cx, cy]: readonly [number, number], name: string, color: string): SVGElement[] {
+  /** A frame in place of axes. */
+  rim(): SVGElement {
+    const { left, top } = this.margins;
+    return svg("rect", { class: "rim", x: left, y: top, width: this.right - left, height: this.bottom - top });
+  }
+
+  /** The name of a cluster at its centre, whole within the plane; the first clusters only. */
+  number(index: number, [cx, cy]: readonly [number, number], name: string, color: string, far = false): SVGElement[] {
     const inside = cx >= this.box[0] && cx <= this.box[1] && cy >= this.box[2] && cy <= this.box[3];
     if (index >= NUMBERED || !inside) return [];
-    const x = this.x(cx);
-    const y = this.y(cy);
     const shown = name.length > 10 ? `${name.slice(0, 9)}\u2026` : name;
     const half = Math.max(10, 4 * shown.length + 4);
+    const rest = far ? ARROW + 4 : 2; // from the border, where arrows are
+    const x = within(this.x(cx), this.margins.left + half + rest, this.right - half - rest);
+    const y = within(this.y(cy), this.margins.top + 10 + rest, this.bottom - 10 - rest);
     const frame = svg("rect", { x: x - half, y: y - 10, width: 2 * half, height: 20, rx: 10, stroke: color });
     const text = svg("text", { x, y: y + 4, "text-anchor": "middle" }, shown);
     return [svg("g", { class: "number" }, svg("title", {}, name), frame, text)];
   }
+}
+
+/** The `d` of an arrow whose tip is at (x, y), in pixels; its direction is of -1, 0 and 1. */
+export function arrow(x: number, y: number, dx: number, dy: number): string {
+  const size = ARROW / Math.hypot(dx, dy);
+  const [bx, by] = [x - dx * size, y - dy * size];
+  const [wx, wy] = [0.5 * dy * size, 0.5 * dx * size];
+  const corners = [
+    [x, y],
+    [bx - wx, by + wy],
+    [bx + wx, by - wy],
+  ];
+  return `M${corners.map((corner) => corner.map((value) => value.toFixed(1)).join(",")).join("L")}Z`;
+}
+
+export function within(value: number, low: number, high: number): number {
+  return Math.max(low, Math.min(high, value));
 }

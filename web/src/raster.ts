@@ -8,7 +8,7 @@ import { STEPS } from "./data";
 export const HIDDEN = 0xffffffff;
 const OPACITY = 0.75;
 
-/** Rows as steps along two axes, and the colour of each: 0xrrggbb, or HIDDEN. */
+/** Rows as steps along two axes, of which the first and the last are beyond the limits, and the colour of each: 0xrrggbb, or HIDDEN. */
 export interface Cloud {
   x: Uint16Array;
   y: Uint16Array;
@@ -25,6 +25,11 @@ export interface Placed {
 
 export function packed(color: string): number {
   return Number.parseInt(color.slice(1), 16);
+}
+
+/** On which side of the limits of an axis a row is: -1 below, 1 above, 0 within. */
+export function side(step: number): -1 | 0 | 1 {
+  return step === 0 ? -1 : step === STEPS ? 1 : 0;
 }
 
 /** The more room points have, the larger they are: `area` is that of all of them, seen or not. */
@@ -62,7 +67,7 @@ export class Raster {
     const ay = (placed.top - placed.bottom) / STEPS;
     for (let i = 0; i < x.length; i++) {
       const rgb = color[i]!;
-      if (rgb === HIDDEN) continue;
+      if (rgb === HIDDEN || side(x[i]!) || side(y[i]!)) continue;
       const column = Math.floor(placed.left + ax * x[i]!);
       const line = Math.floor(placed.bottom + ay * y[i]!);
       if (column < 0 || line < 0 || column >= width || line >= height) continue;

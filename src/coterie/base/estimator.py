@@ -23,10 +23,11 @@ from coterie.core.protocols import Chunk, Engine, Model, Source
 from coterie.core.repr_html import EstimatorHTMLMixin
 from coterie.core.scale import LENGTHS, Powers, Scale, is_numbers, multiplied, times_power
 from coterie.data import as_source, label_files, opened, streams
-from coterie.data.files import FileSource, scan_files
+from coterie.data.files import FileSource
 from coterie.data.frames import empty_frame, is_frame
 from coterie.data.locations import is_paths
 from coterie.data.memory import MemorySource
+from coterie.data.open_files import scan_files
 from coterie.data.scale_check import check_weights, divide_by_scale
 from coterie.data.summary import Summary, summarize
 from coterie.engines import as_engine, local, released_on_error

@@ -74,6 +74,7 @@ def fit(
     output: cli.TableOptions = TABLE,
     files: cli.FitFileOptions = FILES,
     page: cli.PageOptions = PAGE,
+    map: cli.Map = "auto",
     table: cli.DataOptions = DATA,
     options: cli.AlgorithmOptions = ALGORITHM,
     running: cli.RunOptions = RUNNING,
@@ -84,7 +85,7 @@ def fit(
     _run(
         jobs.run, jobs.Job, printing, output, files, page, table, running, place, path=data, algorithm=algorithm,
         k=cli.as_number(k), budget=budget, sample=sample, strict=strict, names=cli.split(names),
-        options=options.as_dict(),
+        options=options.as_dict(), map=map,
     )  # fmt: skip
 
 
@@ -205,6 +206,7 @@ def report(
     )] = None,
     output: Annotated[Path, Parameter(alias="-o", group=cli.FILES, help="The report (.html).")] = REPORT,
     static: Annotated[bool, Parameter(group=cli.FILES, help="Write the report without JavaScript.")] = False,
+    map: cli.Map = "auto",
     force: cli.Force = False,
     table: cli.DataOptions = DATA,
     running: cli.RunOptions = RUNNING,
@@ -213,7 +215,7 @@ def report(
     """Write a report about existing clusters, from a model or from any other tool."""
     _run(
         jobs.report, jobs.ReportJob, printing, table, running, path=data, labels=labels, model=model, output=output,
-        static=static, force=force,
+        static=static, map=map, force=force,
     )  # fmt: skip
 
 

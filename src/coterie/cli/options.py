@@ -8,7 +8,7 @@ from typing import Annotated, Any, cast
 from cyclopts import Group, Parameter
 
 from coterie.errors import ParameterError
-from coterie.jobs import Dates, DecimalMark, Device, Missing, Number, Scale
+from coterie.jobs import Dates, DecimalMark, Device, MapKind, Missing, Number, Scale
 from coterie.preparation.name_lists import split_names
 
 FILES = Group("Files", sort_key=1)
@@ -186,6 +186,11 @@ class FitFileOptions(OptionGroup):
     animate: Annotated[Path | None, Parameter(
         help="Write an animation of the fit: a page (.html) or a video (.gif, .mp4).",
     )] = None  # fmt: skip
+
+
+Map = Annotated[MapKind, Parameter(
+    group=FILES, help="Map of the report: axes; neighbours, which keeps near rows together; or auto, both if it helps.",
+)]  # fmt: skip
 
 
 @Parameter(name="*", group=FILES)

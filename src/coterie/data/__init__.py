@@ -10,7 +10,7 @@ from coterie.core.protocols import Source
 
 __all__ = ["FileSource", "as_source", "opened", "scan_files"]
 
-_HOME = {"FileSource": "files", "scan_files": "files"}
+_HOME = {"FileSource": "files", "scan_files": "open_files"}
 
 __getattr__ = attach(__name__, {name: f"{__name__}.{module}" for name, module in _HOME.items()})
 
@@ -54,7 +54,8 @@ def opened(X: Any) -> Any:
     ``cache="none"`` is returned unchanged.
     """
     from coterie.data import locations, streams, tensors
-    from coterie.data.files import FileSource, scan_files
+    from coterie.data.files import FileSource
+    from coterie.data.open_files import scan_files
     from coterie.data.tables import numeric_rows
 
     if locations.is_paths(X):

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from coterie import machine
-from coterie.core.arguments import one_of
-from coterie.core.formatting import count, first_names, format_bytes
+from coterie.core.formatting import count, format_bytes
 from coterie.core.in_memory import FILES, FILES_REMEDY
 from coterie.core.protocols import Chunk, Engine
 from coterie.data import frames, temporary_arrays
-from coterie.data.locations import Location, find_files
 from coterie.data.memory import MemorySource, as_row_values, as_weights, joined, part_bounds
 from coterie.data.tables.numeric_rows import NamedRows
-from coterie.errors import InputError, ParameterError
+from coterie.errors import InputError
 
 if TYPE_CHECKING:
     from coterie.data.tables.table_file import FileRows, TableFile
 
-CACHES = ("auto", "memory", "disk", "none")
-COPIES = 3  # of a part that is read: the columns as they are decoded, the same columns as numbers, and the rows
+COPIES = 6  # memory of a part that is read, in multiples of its rows: columns as decoded, as numbers, rows, and buffers
 
 
 class Requirements(NamedTuple):
@@ -79,6 +76,7 @@ class FileSource:
     w: np.ndarray[Any, Any] | None = None
     y: np.ndarray[Any, Any] | None = None
     functions: tuple[Callable[[Any], Any], ...] = ()
+    chunk_rows: int | None = None  # rows of a part, if the caller decides
 
     engine = "threads"
 
@@ -131,6 +129,10 @@ class FileSource:
         rows.columns = self.columns
         return rows
 
+    def __getitem__(self, rows: Any) -> Any:
+        """An error: this is not an array. `pick` reads some rows."""
+        return self.__array__()
+
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         """An error: a method that needs an array needs all rows in memory."""
         raise InputError(f"X {FILES}, but this method needs all rows in memory: {FILES_REMEDY}")
@@ -141,7 +143,7 @@ class FileSource:
         return [self._part(i, start, stop) for i, (start, stop) in enumerate(pairwise(self._bounds()))]
 
     def _bounds(self) -> list[int]:
-        return part_bounds(*self.shape, self.dtype.itemsize)
+        return part_bounds(*self.shape, self.dtype.itemsize, self.chunk_rows)
 
     def _part(self, part: int, start: int, stop: int) -> FilePart:
         pieces = []
@@ -194,114 +196,11 @@ class FileSource:
         return joined(pieces)
 
 
-def scan_files(
-    paths: Any,
-    *,
-    columns: Sequence[str] | None = None,
-    cache: str = "auto",
-    storage_options: Mapping[str, Any] | None = None,
-) -> FileSource:
-    """Open files as one table, without reading their rows; the result can be passed as `X`.
-
-    Parameters
-    ----------
-    paths : path, address or list of them
-        Files, folders, and patterns such as ``"year/*.parquet"``. Addresses (``s3://``, ``https://``, ``gs://``) need
-        ``pip install "coterie[cloud]"``, and files in Parquet, Arrow, NDJSON or plain delimited text.
-    columns : list of str or None, default=None
-        The columns to use, in this order. None uses all columns, in the order of the first file.
-    cache : {'auto', 'memory', 'disk', 'none'}, default='auto'
-        Where the rows are between two passes. 'none' reads the files again in every pass. 'memory' and 'disk' read them
-        once; 'disk' needs a temporary file of 8 bytes per value (4 for float32). 'auto' is 'memory' if the rows take
-        less than a quarter of the free memory, otherwise 'disk'. The results are the same.
-    storage_options : dict or None, default=None
-        Options of the file system of addresses, such as keys: those of `fsspec.filesystem`.
-
-    Returns
-    -------
-    FileSource
-        It shows the number of rows, and the memory and disk space that reading them needs (`requirements`).
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> import numpy as np
-    >>> import polars as pl
-    >>> from coterie import KMeans
-    >>> from coterie.data import scan_files
-    >>> rng = np.random.default_rng(0)
-    >>> with TemporaryDirectory() as folder:
-    ...     for month in range(3):
-    ...         rows = rng.normal(size=(100, 2)) + 5 * month
-    ...         pl.DataFrame(rows, schema=["a", "b"]).write_parquet(Path(folder, f"{month}.parquet"))
-    ...     source = scan_files(folder, cache="none")
-    ...     print(source.shape, source.columns)
-    ...     labels = KMeans(3, random_state=0).fit(source).labels_
-    (300, 2) ['a', 'b']
-    >>> labels.shape
-    (300,)
-    """
-    one_of("cache", cache, CACHES)
-    try:
-        from coterie.data.tables.file_formats import READABLE
-        from coterie.data.tables.table_file import open_file
-    except ModuleNotFoundError as error:
-        raise ParameterError("reading files needs one more package. Run: pip install polars") from error
-    locations = find_files(paths, READABLE, storage_options)
-    open_one = partial(open_file, in_parts=cache == "none")
-    files = machine.run_in_threads(open_one, [(location,) for location in locations], None)
-    if not any(file.n_rows for file in files):
-        raise InputError(f"{_description(locations)} no rows.")
-    first = next(file for file in files if file.n_rows)  # columns of vectors have no width in files without rows
-    names = list(first.schema) if columns is None else [str(name) for name in columns]
-    source = FileSource(tuple(files), names, np.dtype(_common_dtype(files, names, columns is None)))
-    if cache == "auto":
-        cache = "memory" if temporary_arrays.is_small(source.shape, source.dtype) else "disk"
-    return replace(source, cache=cache)
-
-
 def file_source(source: FileSource, sample_weight: Any, y: Any) -> FileSource:
     """A source that is read in every pass, with weights and known labels."""
     n = source.shape[0]
     w, y = as_weights(sample_weight, n), as_row_values(y, n)
     return replace(source, w=source.w if w is None else w, y=source.y if y is None else y)
-
-
-def _description(locations: Sequence[Location]) -> str:
-    names = first_names([location.url for location in locations], 3)
-    return f"{names} {'has' if len(locations) == 1 else 'have'}"
-
-
-def _common_dtype(files: Sequence[TableFile], columns: list[str], use_all: bool) -> type[np.floating[Any]]:
-    """dtype of the rows: float32 if all columns of all files are. Each file must have the columns, as numbers."""
-    import polars as pl
-
-    dtypes = set()
-    files = [file for file in files if file.n_rows]
-    first = files[0]
-    for file in files:
-        _check_names(file, first, columns, use_all)
-        schema = pl.DataFrame(schema={name: file.schema[name] for name in columns})
-        try:
-            dtypes.add(frames.common_dtype(schema, "Choose others: scan_files(..., columns=[...])"))
-        except InputError as error:
-            raise InputError(f'"{file.location.url}": {error}') from None
-    return np.float32 if dtypes == {np.float32} else np.float64
-
-
-def _check_names(file: TableFile, first: TableFile, columns: list[str], use_all: bool) -> None:
-    """Raise an error if a file does not have these columns, or, with `use_all`, if it has others."""
-    url, other = file.location.url, f', unlike "{first.location.url}"' if use_all and file is not first else ""
-    missing = [repr(name) for name in columns if name not in file.schema]
-    if missing:
-        names = first_names(list(file.schema))
-        raise InputError(f'"{url}" has no column {first_names(missing)}{other}: its columns are {names}')
-    extra = [repr(name) for name in file.schema if name not in columns] if use_all else []
-    if extra:
-        raise InputError(
-            f'"{url}" has the column {first_names(extra)}{other}: choose columns by scan_files(..., columns=[...])'
-        )
 
 
 def _read_all(source: FileSource) -> np.ndarray[Any, Any]:

@@ -62,10 +62,7 @@ class MemorySource(ArraySource):
         return [partial(self._load, i, *bounds) for i, bounds in enumerate(pairwise(self._bounds()))]
 
     def _bounds(self) -> list[int]:
-        n, d = self.shape
-        if self.chunk_rows is not None:
-            return [*range(0, n, self.chunk_rows), n]
-        return part_bounds(n, d, self.dtype.itemsize)
+        return part_bounds(*self.shape, self.dtype.itemsize, self.chunk_rows)
 
     def _load(self, part: int, start: int, stop: int) -> Chunk:
         w, y = self._row_values(slice(start, stop))
@@ -125,8 +122,10 @@ def part_count(n: int, d: int, itemsize: int) -> int:
     return max(1, min(count, n // PART_ROWS))
 
 
-def part_bounds(n: int, d: int, itemsize: int) -> list[int]:
-    """Numbers of the first rows of the parts of n rows, then n; they depend on the shape only."""
+def part_bounds(n: int, d: int, itemsize: int, chunk_rows: int | None = None) -> list[int]:
+    """Numbers of the first rows of the parts of n rows, then n; they depend on the shape only, or are given."""
+    if chunk_rows is not None:
+        return [*range(0, n, chunk_rows), n]
     count = part_count(n, d, itemsize)
     return [n * i // count for i in range(count + 1)]
 

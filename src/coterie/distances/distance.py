@@ -86,7 +86,7 @@ def dense_rows(X: Any, name: str = "X") -> Array:
     check_in_memory(source, "a matrix of distances", name)
     rows: Array = source.X
     if is_sparse(rows):
-        raise InputError(f"{name} is sparse, but distances need dense rows: pass {name}.toarray()")
+        raise InputError(f"{name} is sparse: distances need dense rows in memory; pass {name}.toarray()")
     check_finite(source, Threads(1))
     return rows
 

@@ -32,6 +32,7 @@ __all__ = [
     "ExportFormat",
     "ExportJob",
     "Job",
+    "MapKind",
     "Missing",
     "ModelMissing",
     "Number",
@@ -53,6 +54,7 @@ __all__ = [
 
 Budget: TypeAlias = Literal["quick", "normal", "thorough"]
 Device: TypeAlias = Literal["auto", "cpu", "cuda"]
+MapKind: TypeAlias = Literal["auto", "axes", "neighbours"]
 Number: TypeAlias = int | tuple[int, int] | Literal["auto"]
 
 OTHER_NAMES = {
@@ -147,6 +149,9 @@ class Job(TableJob):
     profiles: Path | None = None  # a table with one row for each cluster
     report: Path | None = None  # a report about the result (.html)
     static: bool = False  # write the report without JavaScript, with a static map
+    # The map of the report: ``axes`` are principal axes; ``neighbours`` adds a map that keeps neighbours together;
+    # ``auto`` adds it if two axes show little of the variance.
+    map: MapKind = "auto"
     animate: Path | None = None  # an animation of the fit (.html, .gif or .mp4); it is also part of the report
     force: bool = False  # overwrite existing files, and replace existing columns
 
@@ -222,6 +227,7 @@ class ReportJob(TableJob):
     labels: str | None = None  # column with the cluster of each row; -1 and empty cells mean no cluster
     output: Path = Path("report.html")
     static: bool = False
+    map: MapKind = "auto"  # as for a `Job`
     force: bool = False
 
 

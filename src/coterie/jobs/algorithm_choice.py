@@ -8,7 +8,7 @@ from coterie.algorithms import algorithm_of
 from coterie.core.formatting import join_words
 from coterie.report.formatting import two_places
 from coterie.report.results import Contestant, Recommendation
-from coterie.selection.votes import RATIO, SILHOUETTE
+from coterie.selection.votes import RATIO, SILHOUETTE, relative_support
 
 MEDOID_ROWS = 5_000  # rows up to which all pairs of rows are compared repeatedly
 TREE_ROWS = 20_000  # rows up to which a tree of all rows is computed
@@ -22,7 +22,7 @@ CRITERIA = {  # by field of a run: title, weight, scale of the support, and whet
     "calinski_harabasz": ("Calinski–Harabasz", 0.25, RATIO, True),
 }
 LOGARITHMIC = ("davies_bouldin", "calinski_harabasz")  # criteria that are ratios
-SAME = 0.9  # adjusted Rand index from which clusters of two algorithms are nearly the same
+SAME, EQUAL = 0.9, 0.9999  # adjusted Rand index from which clusters of two algorithms are nearly, or exactly, the same
 CLEAR_SUPPORT, CLEAR_MARGIN, WEAK_MARGIN = 0.85, 0.15, 0.05
 TINY = 0.01  # share of the rows below which a cluster is a few outliers
 SEPARATED = 0.25  # silhouette below which clusters overlap so much that no algorithm is clear
@@ -43,18 +43,19 @@ def recommend(runs: Sequence[Contestant], agreement: Sequence[Sequence[float]], 
     if len(runs) < 2:
         return None
     is_usable = np.array([run.smallest >= TINY * n for run in runs])
-    support = _support(runs)
-    ranked = np.argsort(-np.where(is_usable | ~is_usable.any(), support, -1.0), kind="stable")
+    support = np.where(is_usable | ~is_usable.any(), _support(runs), 0.0)
+    ranked = np.argsort(-support, kind="stable")
     best, second = int(ranked[0]), int(ranked[1])
     margin = float(support[best] - support[second])
-    reasons = [_wins(runs, best)]
-    is_same = min(agreement[best]) >= SAME
+    lowest = min(agreement[best])
+    is_same = lowest >= SAME
     silhouette = runs[best].silhouette
+    reasons = [] if lowest >= EQUAL else [_wins(runs, best)]
     if is_same:
-        reasons.append(
-            f"All algorithms find nearly the same clusters (adjusted Rand index {min(agreement[best]):.2f} or more), "
-            "so that the choice hardly matters."
+        same = (
+            "the same clusters" if lowest >= EQUAL else f"nearly the same clusters (adjusted Rand index ≥ {lowest:.2f})"
         )
+        reasons.append(f"All algorithms find {same}, so that the choice hardly matters.")
     elif margin < CLEAR_MARGIN:
         reasons.append(
             f"{_title(runs[second])} is close (support {support[second]:.2f}, and {support[best]:.2f} for the best)."
@@ -79,9 +80,9 @@ def _support(runs: Sequence[Contestant]) -> np.ndarray:
         if np.isnan(values).all():
             continue
         scores = (1.0 if higher else -1.0) * (np.log(np.maximum(values, 1e-12)) if name in LOGARITHMIC else values)
-        total += weight * np.nan_to_num(np.exp((scores - np.nanmax(scores)) / scale), nan=0.0)
+        total += weight * relative_support(scores / scale)
         weights += weight
-    return total / max(weights, 1e-12)
+    return np.round(total / max(weights, 1e-12), 6)  # rounding errors do not decide
 
 
 def _wins(runs: Sequence[Contestant], best: int) -> str:
@@ -92,7 +93,7 @@ def _wins(runs: Sequence[Contestant], best: int) -> str:
         if np.isnan(values).all():
             continue
         first = int(np.nanargmax(values) if higher else np.nanargmin(values))
-        if values[best] == values[first]:
+        if np.isclose(values[best], values[first]):
             wins.append(f"{title} {two_places(float(values[best]))}")
         else:
             losses.append(f"{title} prefers {_title(runs[first])}")

@@ -20,7 +20,8 @@ def report_source(job: TableJob, table: Table, prepared: PreparedTable) -> Repor
     in_python = job.frame is not None
     if in_python:
         command = Absent("The table is a data frame in memory: save it as a file to run a command.")
-    return ReportSource(table, prepared, k, command, job.seed, job.threads, job.weight, job.id, in_python)
+    choice = getattr(job, "map", "axes")
+    return ReportSource(table, prepared, k, command, job.seed, job.threads, job.weight, job.id, choice, in_python)
 
 
 def command_line(job: TableJob) -> str:

@@ -163,6 +163,7 @@ def _check_options(job: Job) -> None:
     option_checks.check_long_work(job)
     option_checks.check_batches(job.batch_rows, algorithm_of(job.algorithm).mixed)
     option_checks.check_static(job)
+    option_checks.check_map(job)
     option_checks.check_safe_csv(job)
     for name in ("n_init", "max_iter"):
         option_checks.at_least(name, job.options.get(name), 1)

@@ -13,7 +13,7 @@ from coterie.core.arguments import as_rng
 from coterie.core.progress import Callback, silent
 from coterie.core.progress_bar import shown_progress
 from coterie.core.protocols import is_estimator
-from coterie.errors import ParameterError
+from coterie.errors import InputError, ParameterError
 from coterie.jobs import ReportJob
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ def make_report(
     scale: Any = "auto",
     missing: Any = "error",
     sample_weight: Any = None,
+    map: Any = "auto",
     static: bool = False,
     overwrite: bool = False,
     n_jobs: int | None = None,
@@ -95,6 +96,9 @@ def make_report(
         Treatment of missing values.
     sample_weight : array of shape (n,) or None, default=None
         Row weights.
+    map : {'auto', 'axes', 'neighbours'}, default='auto'
+        'axes' is a map on principal axes. 'neighbours' adds a map that keeps neighbours together, by t-SNE, and says
+        how many it keeps. 'auto' adds it if two principal axes show less than 60 % of the variance.
     static : bool, default=False
         Write the page without JavaScript.
     overwrite : bool, default=False
@@ -130,6 +134,8 @@ def make_report(
     if find_spec("polars") is None:
         raise ImportError('make_report needs Polars: pip install "coterie[cli]"')
     from coterie.data.tables.frame_table import frame_table, is_frame_like
+    from coterie.jobs.option_checks import check_map
+    from coterie.jobs.python_remedies import in_python
     from coterie.jobs.report_job import build_report
     from coterie.report.html import as_html
 
@@ -142,10 +148,16 @@ def make_report(
     frame, label_name, weight_name = _with_columns(X, labels, sample_weight)
     job = ReportJob(
         frame, labels=label_name, columns=tuple(columns), scale=scale, missing=missing, weight=weight_name,
-        seed=_seed(random_state), threads=n_jobs, static=static,
+        seed=_seed(random_state), threads=n_jobs, static=static, map=map,
     )  # fmt: skip
+    check_map(job)
     with shown_progress(callback, verbose) as progress:
-        report = build_report(job, frame_table(frame), progress or silent, model, title, description)
+        try:
+            report = build_report(job, frame_table(frame), progress or silent, model, title, description)
+        except InputError as error:
+            if (text := in_python(str(error))) == str(error):
+                raise
+            raise InputError(text) from None
         page = HTMLReport(as_html(report, static=static), report.result)
     if target is not None:
         page.save(target, overwrite=overwrite)

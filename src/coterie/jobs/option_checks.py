@@ -17,9 +17,11 @@ from coterie.jobs import (
     DecimalMark,
     Device,
     Job,
+    MapKind,
     Missing,
     Number,
     PredictJob,
+    ReportJob,
     Scale,
     TableJob,
 )
@@ -96,6 +98,13 @@ def check_static(job: Job | ChooseJob | CompareJob) -> None:
     """Reject `--static` without `--report`."""
     if job.static and job.report is None:
         raise ParameterError("--static needs a report: add --report FILE.html, or leave it out.")
+
+
+def check_map(job: Job | ReportJob) -> None:
+    """Reject an unknown map, and `--map` without `--report`."""
+    one_of("map", job.map, get_args(MapKind))
+    if isinstance(job, Job) and job.map != "auto" and job.report is None:
+        raise ParameterError(f"--map {job.map} needs a report: add --report FILE.html, or leave it out.")
 
 
 def check_safe_csv(job: Job | PredictJob) -> None:

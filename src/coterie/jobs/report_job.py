@@ -17,9 +17,10 @@ from coterie.jobs import ModelMissing, ReportJob, Scale
 from coterie.jobs.command_line import report_source
 from coterie.jobs.fitting import caught_warnings, fitted_model, scores_of
 from coterie.jobs.job_table import job_table
-from coterie.jobs.option_checks import check_table_options
+from coterie.jobs.option_checks import check_map, check_table_options
 from coterie.jobs.output_files import OutputFiles, check_outputs
 from coterie.jobs.prepared_model import read_model
+from coterie.jobs.python_remedies import with_python_remedies
 from coterie.plots.silhouette_plot import SilhouetteDisplay
 from coterie.preparation import SkippedColumn
 from coterie.preparation.column_selection import check_categories
@@ -44,6 +45,7 @@ Labels = NDArray[np.integer]
 
 def execute(job: ReportJob, callback: Callback) -> JobResult:
     check_table_options(job)
+    check_map(job)
     if job.model is None and job.labels is None:
         raise ParameterError("a report needs clusters: add either --labels COLUMN or --model FILE.")
     if job.model is not None and job.labels is not None:
@@ -89,14 +91,7 @@ def build_report(
         result, source, silhouettes=measured, python=code, fit=fitted, all_rows=all_rows, callback=callback
     )
     report = replace(report, title=title)
-    return report if description is None else _from_python(report, fitted)
-
-
-def _from_python(report: Report, fitted: FittedModel | None) -> Report:
-    """The report with remedies that are calls, in place of options of the command line."""
-    criteria = Absent("The clusters and their number were given. coterie.choose_k compares numbers of clusters.")
-    stability = report.stability if fitted is not None else Absent("labels cannot be fitted again: pass the estimator")
-    return replace(report, criteria=criteria, stability=stability)
+    return with_python_remedies(report, fitted is not None) if source.in_python else report
 
 
 def _of_rows(model: Any, prepared: PreparedTable, codes: Labels) -> FittedModel | None:

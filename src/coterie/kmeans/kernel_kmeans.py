@@ -297,7 +297,7 @@ class KernelKMeans(Partitional):
     def _open_rows(self, X: Any, sample_weight: Any, first: bool, y: Any = None) -> tuple[Source, Engine, Summary]:
         source: Any
         source, engine, summary = super()._open_rows(X, sample_weight, first, y)
-        check_in_memory(source, "KernelKMeans, which computes the kernel of every pair of rows,")
+        check_in_memory(source, "KernelKMeans")
         if hasattr(engine, "place"):
             raise ParameterError(
                 f"engine={self.engine!r} is a cluster, but KernelKMeans needs the kernel of every pair of rows in one "

@@ -6,14 +6,14 @@ far from the origin, rounding their sum could change it by more than the differe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from coterie import data, kernels
+from coterie import kernels
 from coterie.core.arrays import Array, as_dense
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import Scale
@@ -84,10 +84,11 @@ class LabelledSource(NamedTuple):
 
 def as_labelled_source(X: Any, labels: Any, sample_weight: Any, n_jobs: int | None) -> LabelledSource:
     """The rows of `X` with their labels; if `labels` is None, all rows are one cluster."""
-    X = data.opened(X)
-    n = (getattr(X, "shape", None) or as_source(X).shape)[0]
+    rows: Any = as_source(X)
+    n = rows.shape[0]
     encoded = labels_of_rows(np.zeros(n, np.int64) if labels is None else labels, n)
-    source, scale = as_source(X, sample_weight, encoded.codes), Scale(0, 0)
+    source: Any = as_source(getattr(rows, "X", rows), sample_weight, encoded.codes)
+    source, scale = replace(source, columns=rows.columns), Scale(0, 0)
     engine = as_engine("auto", source, n_jobs)
     try:
         summarize(source, engine, rescales=True)

@@ -20,6 +20,7 @@ from coterie.plots.information_plot import InformationDisplay, information
 from coterie.plots.plate_plot import PlateDisplay, plate
 from coterie.plots.profiles_plot import ProfilesDisplay, profiles
 from coterie.plots.responsibilities_plot import ResponsibilitiesDisplay, responsibilities
+from coterie.plots.series_plot import SeriesDisplay, series
 from coterie.plots.silhouette_plot import SilhouetteDisplay, silhouette
 from coterie.plots.stability_plot import StabilityDisplay, stability
 from coterie.plots.voronoi_plot import VoronoiDisplay, voronoi
@@ -40,6 +41,7 @@ __all__ = [
     "PlateDisplay",
     "ProfilesDisplay",
     "ResponsibilitiesDisplay",
+    "SeriesDisplay",
     "SilhouetteDisplay",
     "StabilityDisplay",
     "Starts",
@@ -58,6 +60,7 @@ __all__ = [
     "plate",
     "profiles",
     "responsibilities",
+    "series",
     "silhouette",
     "stability",
     "voronoi",

@@ -10,14 +10,16 @@ from coterie.core.formatting import count, truncate
 from coterie.data.row_sample import sample_rows
 from coterie.palette import INK, NOISE, as_rgb, colours
 from coterie.plots.display import amount
+from coterie.plots.neighbour_map import central_points
 from coterie.plots.projection import MANY, SHOWN, Groups, Rows, View, grid_centers
-from coterie.web import Density, span
+from coterie.web import Density, beyond_text, inner_range, outward, span
 
 CELLS = 240  # cells of a density image along each axis
 BARS = 60  # maximum number of bars of a histogram
 LEGEND = 12  # maximum number of clusters in a legend
 NAME = 12  # characters of a name that are shown
 FEW = 100  # up to this number of rows, names of clusters are moved so that they hide no row
+FAR_ROWS = 100  # rows beyond the limits that are added to a sample, so that arrows point to them
 OFFSET = 14.0  # distance of such a name from the center, in points (1/72 inch)
 
 
@@ -54,19 +56,37 @@ class Cloud:
     bars: Bars | None = None  # histogram of all rows, if there is one column
     weight: float | None = None  # total weight, if rows have weights
     missing: int = 0  # number of missing values, drawn at the means of their columns
+    box: Array | None = None  # (2, p) limits of the axes, if some rows are beyond them
+    beyond: int = 0  # number of rows beyond the limits
+    note: str = ""  # end of the caption, about the axes
 
     @classmethod
-    def of(cls, rows: Rows, groups: Groups, view: View, centers: Array | None = None) -> Self:
+    def of(cls, rows: Rows, groups: Groups, view: View, centers: Array | None = None, *, inner: bool = False) -> Self:
+        """The rows in a view; with `inner`, a few rows far from all others are beyond the limits of the axes."""
         P, n = view.points(rows.X), len(rows.X)
         places = groups.means(P) if centers is None else view.points(centers)
         index = sample_rows(n, n if n <= MANY else SHOWN)
+        limits = np.array([inner_range(x) if inner else (x.min(), x.max()) for x in P.T]).T
+        is_far = outward(P, *limits).any(axis=1)
+        index = np.union1d(index, np.flatnonzero(is_far)[:FAR_ROWS])
         is_plane = P.shape[1] == 2
         return cls(
             view.axes, groups.names, groups.sizes, places, n, P[index], groups.codes[index],
-            shades=_shades(P, groups) if is_plane and n > MANY else None,
-            bars=None if is_plane else _bars(P[:, 0], groups),
+            shades=_shades(P, groups, limits) if is_plane and n > MANY else None,
+            bars=None if is_plane else _bars(P[:, 0], groups, *limits[:, 0]),
             weight=None if rows.w is None else rows.weight,
             missing=rows.missing,
+            box=limits if is_far.any() else None,
+            beyond=int(np.count_nonzero(is_far)),
+        )  # fmt: skip
+
+    @classmethod
+    def on_map(cls, rows: Rows, groups: Groups, points: Array, index: Array, axes: list[str], note: str = "") -> Self:
+        """Some rows at given points of a plane, whose axes have no unit if they have no names."""
+        codes = groups.codes[index]
+        return cls(
+            axes, groups.names, groups.sizes, central_points(points, codes, len(groups.names)), len(groups.codes),
+            points, codes, weight=None if rows.w is None else rows.weight, note=note,
         )  # fmt: skip
 
     @property
@@ -84,7 +104,9 @@ class Cloud:
 
     @property
     def limits(self) -> Array:
-        """Minimum and maximum of all rows along each axis (2, p)."""
+        """Minimum and maximum of all rows within the limits, along each axis (2, p)."""
+        if self.box is not None:
+            return self.box
         if self.shades is not None:
             return np.array([_ends(self.shades.x), _ends(self.shades.y)]).T
         if self.bars is not None:
@@ -94,8 +116,11 @@ class Cloud:
     @property
     def description(self) -> str:
         """The number of rows, and how they are shown."""
-        text = count(self.n) + (", darker where there are more" if self.shades is not None else "")
-        return text + notes(self.weighted, self.missing)
+        is_sample = self.shades is None and self.bars is None and len(self.points) < self.n
+        text = f"{len(self.points):,} of {count(self.n)}" if is_sample else count(self.n)
+        text += ", darker where there are more" if self.shades is not None else ""
+        text += notes(self.weighted, self.missing)
+        return text + (f"; {beyond_text(self.beyond)}" if self.beyond else "") + self.note
 
     def draw(self, ax: Any, alpha: float = 0.75) -> Any:
         """Draw the rows as points, image or bars, label the axes, and return the artists."""
@@ -104,7 +129,12 @@ class Cloud:
         else:
             artists = self._draw_points(ax, alpha) if self.shades is None else self._draw_shades(ax, self.shades)
             ax.set_ylabel(self.axes[1])
+        if self.box is not None:
+            self._draw_arrows(ax, self.box)
         ax.set_xlabel(self.axes[0])
+        if not any(self.axes):
+            ax.set_xticks([])
+            ax.set_yticks([])
         ax.spines[["top", "right"]].set_visible(False)
         if 1 < len(self.names) <= LEGEND:
             self._draw_legend(ax)
@@ -120,6 +150,7 @@ class Cloud:
 
     def _draw_name(self, ax: Any, name: str, center: Array, colour: str) -> Any:
         is_few, is_plane = len(self.names) <= 20, self.bars is None
+        center = center if self.box is None else np.clip(center, *self.box)
         transform = ax.transData if is_plane else ax.get_xaxis_transform()
         box = {"facecolor": "white", "edgecolor": colour, "linewidth": 1.6 if is_few else 1.0, "alpha": 0.9}
         return ax.text(
@@ -144,12 +175,37 @@ class Cloud:
 
     def _draw_points(self, ax: Any, alpha: float) -> Any:
         area = float(np.clip(20_000 / max(len(self.points), 1), 2.0, 24.0))
-        point_colours = np.array([*self.colours, NOISE])[self.codes]
+        is_inside = slice(None) if self.box is None else ~outward(self.points, *self.box).any(axis=1)
+        point_colours = np.array([*self.colours, NOISE])[self.codes[is_inside]]
         artist = ax.scatter(
-            *self.points.T, s=area, c=point_colours, linewidths=0, alpha=alpha, rasterized=len(self.points) > 5000
+            *self.points[is_inside].T,
+            s=area,
+            c=point_colours,
+            linewidths=0,
+            alpha=alpha,
+            rasterized=len(self.points) > 5000,
         )
         ax.margins(0.05)
         return artist
+
+    def _draw_arrows(self, ax: Any, box: Array) -> None:
+        """Set the limits of the axes, and draw arrows at the border to the rows beyond."""
+        low, high = np.array([span(ends, 0.05) for ends in box.T]).T
+        sides, shades = outward(self.points, *box), np.array([*self.colours, NOISE])[self.codes]
+        ax.set_xlim(low[0], high[0])
+        if self.bars is None:
+            ax.set_ylim(low[1], high[1])
+        shares = (np.clip(self.points, low, high) - low) / (high - low)
+        for direction in np.unique(sides[sides.any(axis=1)], axis=0):
+            index = np.flatnonzero((sides == direction).all(axis=1))
+            across, up = (*direction, 0)[:2]
+            angle = np.degrees(np.arctan2(up, across)) - 90
+            places = np.where(direction == 0, shares[index], (direction + 1) / 2)
+            places = places if self.bars is None else np.column_stack([places, np.full(len(index), 0.03)])
+            ax.scatter(
+                *places.T, s=60, c=shades[index], marker=(3, 0, angle), transform=ax.transAxes, clip_on=False, zorder=5,
+                linewidths=0.5, edgecolors="white",
+            )  # fmt: skip
 
     def _draw_shades(self, ax: Any, shades: Shades) -> Any:
         rgb = as_rgb([*self.colours, NOISE])[shades.owner]
@@ -191,8 +247,8 @@ def notes(weighted: bool, missing: int) -> str:
     return text + (f"; {count(missing, 'missing value')} at the means of their columns" if missing else "")
 
 
-def _shades(P: Array, groups: Groups) -> Shades:
-    low, high = np.array([span(ends, 0.05) for ends in zip(P.min(axis=0), P.max(axis=0), strict=True)]).T
+def _shades(P: Array, groups: Groups, limits: Array) -> Shades:
+    low, high = np.array([span(ends, 0.05) for ends in limits.T]).T
     step = np.clip((P - low) * (CELLS / (high - low)), 0, CELLS - 1).astype(np.int64)
     place, k = step[:, 1] * CELLS + step[:, 0], len(groups.names)
     keys, at = np.unique(np.where(groups.codes < 0, k, groups.codes) * CELLS**2 + place, return_inverse=True)
@@ -206,9 +262,8 @@ def n_bins_for(n: int) -> int:
     return int(np.clip(3 * np.cbrt(n), 10, BARS))
 
 
-def _bars(x: Array, groups: Groups) -> Bars:
+def _bars(x: Array, groups: Groups, low: float, high: float) -> Bars:
     n_bins = n_bins_for(len(x))
-    low, high = float(x.min()), float(x.max())
     edges = np.linspace(*((low, high) if high > low else _ends(grid_centers(x, n_bins))), n_bins + 1)
     codes = [*range(len(groups.names)), -1]
     w = groups.w

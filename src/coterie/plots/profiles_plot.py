@@ -13,6 +13,7 @@ from coterie.plots.display import caption, drawn_display, format_number
 from coterie.plots.projection import Groups, Rows, RowsDisplay
 
 MAX_COLUMNS = 30  # that are drawn
+ROUNDING = 1e-12  # means below this share of the standard deviation are rounding errors
 MAX_NUMBERS = 240  # with more cells, no numbers are written
 FULL = 2.0  # standard deviations with the strongest colour
 DARK = "#222222"  # colour of numbers on light cells
@@ -28,7 +29,7 @@ class ProfilesDisplay(RowsDisplay):
     columns: list[str]  # (d,)
     means: Array  # (k, d) in the units of the columns, without missing values; NaN if all are missing
     scores: Array  # (k, d) in standard deviations; 0 for a constant column
-    shown: Array  # indices of the columns that are drawn: all, or those that differ most
+    shown: Array  # indices of the columns that are drawn: all, or those that differ most, the largest difference first
     weighted: bool = False  # whether rows have weights
     missing: int = 0  # number of missing values
 
@@ -41,7 +42,8 @@ class ProfilesDisplay(RowsDisplay):
         scores = np.nan_to_num(np.divide(means - rows.mean, deviation, out=np.zeros_like(means), where=varies))
         order = np.argsort(-np.abs(scores).max(axis=0, initial=0.0), kind="stable")
         names = [groups.names[j] for j in nonempty]
-        chosen = np.sort(order[:MAX_COLUMNS])
+        means = np.where(np.abs(means) <= ROUNDING * deviation, 0.0, means)
+        chosen = order[:MAX_COLUMNS] if len(order) > MAX_COLUMNS else np.arange(len(order))
         return cls(names, groups.sizes[nonempty], rows.columns, means, scores, chosen, rows.w is not None, rows.missing)
 
     def _figure_size(self) -> tuple[float, float]:
@@ -94,8 +96,8 @@ def profiles(model: Any, X: Any, *, sample_weight: Any = None, ax: Any = None) -
 
     Each row of the map is a cluster, labelled with its size, and each column a column of `X`. The colour shows by how
     many standard deviations the mean of the cluster differs from the mean of all rows. The numbers are means in the
-    units of the column. If there are more than 30 columns, those in which some cluster differs most are drawn. Missing
-    values, if the model supports them, are left out of the means.
+    units of the column. If there are more than 30 columns, those in which some cluster differs most are drawn, the
+    largest difference first. Missing values, if the model supports them, are left out of the means.
 
     Parameters
     ----------

@@ -23,6 +23,7 @@ from coterie.plots.display import Display
 
 BLOCK = 1 << 15  # rows that are projected at a time
 WIDE = 3000  # largest number of columns for a covariance matrix
+TINY = 0.001  # shares of the variance below this are not written in full
 SHOWN = 20_000  # size of the sample if there are more than `MANY` rows
 MANY = 50_000  # largest number of rows that are drawn as points
 PER_CLUSTER = ("cluster_centers_", "weights_")  # attributes of models with one entry for each cluster, empty or not
@@ -37,6 +38,7 @@ class Rows(NamedTuple):
     variance: Array  # (d,) of X
     w: Array | None = None  # (n,)
     is_missing: Array | None = None  # (n, d) bool
+    row_numbers: Array | None = None  # (n,) number of each row in the data, if some rows were dropped
 
     @property
     def weight(self) -> float:
@@ -62,7 +64,8 @@ class Rows(NamedTuple):
     def take(self, index: Array) -> Self:
         """Return some of the rows, with the mean and variance of all rows."""
         w, is_missing = (None if values is None else values[index] for values in (self.w, self.is_missing))
-        return self._replace(X=self.X[index], w=w, is_missing=is_missing)
+        numbers = index if self.row_numbers is None else self.row_numbers[index]
+        return self._replace(X=self.X[index], w=w, is_missing=is_missing, row_numbers=numbers)
 
     def without_zero_weights(self) -> Self:
         return self if self.w is None else self.take(np.flatnonzero(self.w))
@@ -108,6 +111,7 @@ class View:
     directions: Array  # (d, p) with p = 1 or 2
     axes: list[str]  # (p,)
     has_equal_units: bool = False
+    share: float | None = None  # of the variance that principal axes show; None for columns
 
     def points(self, X: Array) -> Array:
         """Project rows (n, d) to points (n, p)."""
@@ -138,8 +142,10 @@ class View:
         largest = vectors[np.abs(vectors).argmax(axis=0), [0, 1]]
         total = float(rows.variance.sum())
         shares = np.maximum(values, 0.0) / total if total > 0 else np.zeros(2)
-        axes = [f"principal axis {i + 1} ({100 * share:.3g} % of the variance)" for i, share in enumerate(shares)]
-        return cls(rows.mean, vectors * np.where(largest < 0, -1.0, 1.0), axes, has_equal_units=True)
+        texts = [f"{100 * share:.3g} %" if share >= TINY or share == 0 else "below 0.1 %" for share in shares]
+        axes = [f"principal axis {i + 1} ({text} of the variance)" for i, text in enumerate(texts)]
+        share = float(shares.sum()) if total > 0 else None
+        return cls(rows.mean, vectors * np.where(largest < 0, -1.0, 1.0), axes, has_equal_units=True, share=share)
 
 
 def _axes_by_columns(rows: Rows) -> tuple[Array, Array]:

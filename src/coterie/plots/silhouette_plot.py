@@ -11,12 +11,17 @@ from coterie.core.formatting import truncate
 from coterie.core.protocols import is_estimator, parameters_of
 from coterie.data import opened
 from coterie.data.memory import as_weights
-from coterie.data.row_sample import sample_rows
+from coterie.data.row_sample import affordable_series, sample_groups
+from coterie.distances import as_distance
+from coterie.distances.dtw import DTW
+from coterie.distances.series import as_series
 from coterie.errors import InputError
+from coterie.kmeans.time_series_kmeans import TimeSeriesKMeans
 from coterie.metrics import silhouette_samples
 from coterie.palette import INK, MARK, colours
 from coterie.plots.display import Display, amount, caption
 from coterie.plots.projection import Groups, as_groups, as_rows, check_fitted, groups_of_model
+from coterie.selection.criteria import metric_of
 
 MAX_CLUSTERS = 30  # that are drawn
 EXACT = 20_000  # approximate size of the sample if there are more rows
@@ -48,6 +53,8 @@ class SilhouetteDisplay(Display):
     ) -> Self:  # fmt: skip
         """Silhouettes for a fitted model, by default with its `metric` if `pairwise` supports it, else Euclidean."""
         check_fitted(model)
+        if metric is None and isinstance(model, TimeSeriesKMeans):
+            metric = as_distance(**metric_of(model))
         model_metric = parameters_of(model).get("metric")
         is_supported = isinstance(model_metric, str) and model_metric not in ("l1", "l2")
         metric = metric or (model_metric if is_supported else "euclidean")
@@ -68,7 +75,7 @@ class SilhouetteDisplay(Display):
     def _build(cls, X: Array, groups: Groups, w: Array | None, metric: Any, n_jobs: int | None) -> Self:
         if w is not None:
             groups = Groups(np.where(w > 0, groups.codes, -1), groups.names, w)
-        index, n = _sample(groups), int(np.count_nonzero(groups.codes >= 0))
+        index, n = _sample(groups, _max_rows(X, metric)), int(np.count_nonzero(groups.codes >= 0))
         codes, weights = groups.codes[index], None if w is None else w[index]
         if len(np.unique(codes)) < 2:
             raise InputError("silhouettes need at least two clusters with rows; the labels have only one")
@@ -126,19 +133,22 @@ class SilhouetteDisplay(Display):
         caption(ax, text + (", by weights" if self.weighted else ""))
 
 
-def _sample(groups: Groups) -> Array:
+def _sample(groups: Groups, max_rows: int) -> Array:
     """Return the indices of all rows in clusters, or of a sample that has rows of every cluster.
 
     A silhouette is computed from mean distances to clusters, so it does not depend on the share of rows in the sample.
     """
-    order = np.argsort(groups.codes, kind="stable")
-    members = np.split(order, np.searchsorted(groups.codes[order], range(len(groups.names))))[1:]
-    n = sum(map(len, members))
-    if n <= EXACT:
-        return np.sort(np.concatenate([order[:0], *members]))
-    share = EXACT / n
-    sampled = [index[sample_rows(len(index), max(round(share * len(index)), MIN_ROWS))] for index in members]
-    return np.sort(np.concatenate(sampled))
+    members = np.flatnonzero(groups.codes >= 0)
+    min_rows = min(MIN_ROWS, -(-max_rows // max(len(groups.names), 1)))
+    return members[sample_groups(groups.codes[members], max_rows, min_rows)]
+
+
+def _max_rows(X: Array, metric: Any) -> int:
+    return affordable_series(X.shape[1], EXACT) if _is_warped(metric) else EXACT
+
+
+def _is_warped(metric: Any) -> bool:
+    return isinstance(metric, DTW) or (isinstance(metric, str) and metric == "dtw")
 
 
 def _is_precomputed(metric: Any) -> bool:
@@ -146,9 +156,12 @@ def _is_precomputed(metric: Any) -> bool:
 
 
 def _rows(X: Any, metric: Any, sample_weight: Any) -> tuple[Array, Array | None]:
-    """Return rows (n, d) or precomputed distances (n, n), and the weights."""
+    """Return rows (n, d), precomputed distances (n, n) or series (n, length, channels), and the weights."""
     if _is_precomputed(metric):
         return np.asarray(X), as_weights(sample_weight, len(X))
+    if _is_warped(metric):
+        series = as_series(X)
+        return series.table().reshape(len(series), -1, series.channels), as_weights(sample_weight, len(series))
     rows = as_rows(X, sample_weight)
     if rows.is_missing is not None:
         counts = rows.is_missing.sum(axis=0)
@@ -183,14 +196,14 @@ def silhouette(
 
     Each cluster is an area, labelled with its name, mean silhouette and number of rows. If there are more than 30
     clusters, the 30 with the lowest means are drawn. If there are more than 20,000 rows, a sample of about as many is
-    used, with at least 50 rows of each cluster.
+    used, with at least 50 rows of each cluster; for long series, a smaller one.
 
     Parameters
     ----------
     model : fitted estimator or labels of shape (n,)
         The clusters, as in `clusters`; rows with label -1 are left out.
     X : array or DataFrame of shape (n, d)
-        The rows, without missing values; for metric='precomputed', the distances of shape (n, n).
+        The rows, without missing values; for metric='precomputed', the distances of shape (n, n); for 'dtw', series.
     metric : str, function, Distance or None, default=None
         As in `coterie.metrics.silhouette_samples`. None: the metric of the model, or Euclidean distances.
     sample_weight : array of shape (n,) or None, default=None

@@ -104,10 +104,14 @@ def _observations(
     used = frame.filter(pl.col(VALUE).is_not_null())
     if used.height == 0:
         raise InputError(f'column "{value_column}" of {table.name} has no values.')
-    notes = [f"{count(missing)} without a value were left out."] if missing else []
+    notes = [f"{count(missing)} without a value {_were(missing)} left out."] if missing else []
     lost = frame[SERIES].n_unique() - used[SERIES].n_unique()
-    notes += [f"{count(lost, 'series', 'series')} without values were left out."] if lost else []
+    notes += [f"{count(lost, 'series', 'series')} without values {_were(lost)} left out."] if lost else []
     return used, tuple(notes)
+
+
+def _were(number: int) -> str:
+    return "was" if number == 1 else "were"
 
 
 def _times(table: Table, name: str, options: PreparationOptions) -> pl.Series:

@@ -21,11 +21,11 @@ def number(value: float | None) -> str:
 
 
 def two_places(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}".replace("-", MINUS)
+    return "–" if value is None else f"{round(value, 2) + 0.0:.2f}".replace("-", MINUS)  # not −0.00
 
 
 def signed(value: float) -> str:
-    return f"{value:+.1f}".replace("-", MINUS)
+    return f"{round(value, 1) + 0.0:+.1f}".replace("-", MINUS)
 
 
 def percent(share: float | None, places: int = 1) -> str:

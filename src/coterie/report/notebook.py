@@ -31,6 +31,7 @@ from coterie.selection import (
     Curve,
     DendrogramGap,
     Gap,
+    Knee,
     MixtureTable,
     Splitting,
     Stability,
@@ -190,6 +191,21 @@ def _(result: DendrogramGap) -> str:
     note = f", the largest jump of the merge heights (clarity {result.clarity:.2g})"
     best = result.ks.tolist().index(k) if k in result.ks else None
     return _block(tag("p", tag("strong", f"K = {k}"), note), _beside(_dicts(result.table(), best=best), chart))
+
+
+@as_html.register
+def _(result: Knee) -> str:
+    x, y = result.points.T.tolist()
+    chart = None
+    if all(value.is_integer() for value in x):  # ticks are whole numbers
+        choice = None if result.x is None else Choice(int(result.x), f"knee at {result.x:g}")
+        chart = drawn_curves("Curve", "y", [Line("curve", [int(value) for value in x], y)], choice=choice, along="x")
+    note = ". A knee shows where a larger x brings little; it does not show whether there are clusters."
+    heading = f"{result.heading[:1].upper()}{result.heading[1:]}"
+    rows = [[number(a), number(b), f"{height:.3f}"] for a, b, height in zip(x, y, result.difference, strict=True)]
+    best = x.index(result.x) if result.x is not None else None
+    table = _numbers(["x", "y", "height above the diagonal"], rows, best)
+    return _block(tag("p", tag("strong", heading), note), _beside(table, chart))
 
 
 @as_html.register

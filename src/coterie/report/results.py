@@ -112,6 +112,19 @@ class ClusterSummary:
         return str(self.label) if self.name is None else self.name
 
 
+@dataclass(frozen=True)
+class NeighbourMapSummary:
+    """How far to trust the neighbour map of a report, and its two principal axes."""
+
+    rows: int  # on the map
+    neighbours: int  # number of nearest rows that are compared
+    trustworthiness: float  # 1 is best, 0.5 is random
+    neighbours_kept: float  # share of the nearest rows on the map that are among the nearest in the data
+    axes_trustworthiness: float  # the same of the principal axes
+    axes_neighbours_kept: float
+    axes_variance: float | None  # share of the variance that they show; None for two columns
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class JobResult(TableResult):
     """The result of a fit."""
@@ -135,6 +148,7 @@ class JobResult(TableResult):
     animation: str | None = None  # animation of the fit, if one was written
     choice: Choice | None = None  # the choice of `k`, if it was chosen automatically
     rule_cost_ratio: float | None = None  # K-means cost of a threshold tree over that of the clusters
+    neighbour_map: NeighbourMapSummary | None = None  # of the report, if it has one
 
 
 @dataclass(frozen=True)

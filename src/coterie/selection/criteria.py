@@ -16,6 +16,7 @@ from coterie.data.memory import as_weights
 from coterie.errors import InputError
 from coterie.kmeans.kmedians import KMedians
 from coterie.kmeans.spherical_kmeans import SphericalKMeans
+from coterie.kmeans.time_series_kmeans import TimeSeriesKMeans
 from coterie.metrics.silhouette_labelings import silhouette_scores
 from coterie.selection.text_table import aligned
 
@@ -192,6 +193,8 @@ def metric_of(model: Any) -> dict[str, Any]:
         return {"metric": "cosine"}
     if isinstance(model, KMedians):
         return {"metric": "manhattan" if model.metric == "l1" else "euclidean"}
+    if isinstance(model, TimeSeriesKMeans):  # soft-DTW is no distance: DTW is its limit for a small gamma
+        return {"metric": "euclidean"} if model.metric == "euclidean" else {"metric": "dtw", "window": model.window}
     parameters = parameters_of(model)
     if parameters.get("metric_weights") is not None:
         return {"metric": "euclidean", "w": model.metric_weights}

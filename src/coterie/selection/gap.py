@@ -249,7 +249,7 @@ def positive_weight_rows(X: Any, sample_weight: Any) -> tuple[Array, Array | Non
     source: Any = as_source(X, sample_weight)
     check_in_memory(source, "a comparison with reference data")
     if is_sparse(source.X):
-        raise InputError("X is sparse, but reference data are dense: pass X.toarray()")
+        raise InputError("X is sparse, but reference data are dense: pass a dense array, such as X.toarray()")
     scale = UNIT
     try:
         summarize(source, Serial(), rescales=True)

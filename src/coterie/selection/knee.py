@@ -7,13 +7,14 @@ import numpy as np
 
 from coterie.core.arguments import not_negative, one_of
 from coterie.core.arrays import Array
+from coterie.core.repr_html import ReprHTMLMixin
 from coterie.errors import InputError
 
 ROUNDING = 1e-12  # in the unit square: smaller differences count as equal
 
 
-@dataclass(frozen=True)
-class Knee:
+@dataclass(frozen=True, repr=False)
+class Knee(ReprHTMLMixin):
     """Result of `kneedle`."""
 
     x: float | None  # x of the knee; None if the curve has none
@@ -22,6 +23,19 @@ class Knee:
     direction: str  # 'increasing' or 'decreasing'
     difference: Array  # (n,) height above the diagonal of the normalised curve, concave and increasing
     threshold: Array  # (n,) a peak is a knee if the difference falls below this; NaN except at peaks
+    points: Array  # (n, 2) x and y of the curve
+
+    @property
+    def heading(self) -> str:
+        """The knee and the shape of the curve, in words."""
+        shape = f"{self.direction} {self.curve} curve"
+        if self.x is None:
+            return f"no knee in the {shape}"
+        others = [f"{x:g}" for x in self.knees if x != self.x]
+        return f"knee at {self.x:g} of the {shape}" + (f"; others at {', '.join(others)}" if others else "")
+
+    def __str__(self) -> str:
+        return self.heading
 
 
 def kneedle(
@@ -89,7 +103,7 @@ def kneedle(
         difference, threshold, positions = difference[::-1], threshold[::-1], [len(x) - 1 - i for i in positions]
     knees = tuple(float(x[i]) for i in positions)
     x_knee = None if not knees else knees[-1] if online else knees[0]
-    return Knee(x_knee, knees, curve, direction, difference, threshold)
+    return Knee(x_knee, knees, curve, direction, difference, threshold, np.column_stack([x, y]))
 
 
 def second_derivative(x: Any, y: Any) -> float | None:

@@ -1,7 +1,8 @@
 """Self-contained HTML pages: escaped markup, charts as SVG and PNG, data, and the scripts of interactive figures."""
 
-from coterie.web.clustermap import ClusterMap, swatch
+from coterie.web.clustermap import ClusterMap, beyond_text, swatch
 from coterie.web.density import Densities, Density
+from coterie.web.limits import beyond_counts, inner_range, outward
 from coterie.web.markup import Markup, tag
 from coterie.web.packing import box_of, pack_labels, pack_points, pack_rgb, span
 from coterie.web.page import embedded, page
@@ -15,9 +16,13 @@ __all__ = [
     "Density",
     "Markup",
     "Plane",
+    "beyond_counts",
+    "beyond_text",
     "box_of",
     "ellipses_of",
     "embedded",
+    "inner_range",
+    "outward",
     "pack_labels",
     "pack_points",
     "pack_rgb",

@@ -12,6 +12,7 @@ from coterie.core.formatting import count
 from coterie.errors import ParameterError
 from coterie.palette import NOISE, colours
 from coterie.web.density import Densities, Density
+from coterie.web.limits import beyond_counts, inner_range
 from coterie.web.markup import Markup, tag
 from coterie.web.packing import pack_labels, pack_values, span
 from coterie.web.still import MANY, ellipses_of, point_colours, still
@@ -27,7 +28,8 @@ class ClusterMap:
     """Rows by cluster on two of p axes at a time: columns, principal axes, or both.
 
     If there are too many rows to draw, `densities` show the density of all rows, and `points` are a sample that is
-    visible after zooming in.
+    visible after zooming in. A few rows that are far from all others do not stretch the axes: arrows at the border
+    point to them, and `description` counts them.
 
     `to_dict` returns the data for the script, and `figure` the static figure. A page contains both:
 
@@ -50,6 +52,9 @@ class ClusterMap:
     deviations: float = 2.0  # radius of the ellipses, in standard deviations
     start: tuple[int, int] = (0, 1)  # axes of the first view
     densities: Densities | None = None  # densities of all rows, if there are too many to draw
+    limits: Array | None = None  # (2, p) of the axes, without a margin; None: those of `densities` or `points`
+    beyond: Array | None = None  # (p, p) number of rows beyond the limits of either of two axes; None: of `points`
+    title: str | None = None  # in place of the names and ticks of axes that have no unit
 
     def __post_init__(self) -> None:
         points, labels, p = np.asarray(self.points, dtype=np.float64), np.asarray(self.labels), len(self.axes)
@@ -74,12 +79,14 @@ class ClusterMap:
 
     @property
     def description(self) -> str:
-        """The number of rows that are shown."""
+        """The number of rows that are shown, and of rows beyond the border of the first view."""
+        n_beyond = int(self._beyond[self.start])
+        note = f"; {beyond_text(n_beyond)}" if n_beyond else ""
         if self._start in self._grids:
-            return f"density of all {self.rows:,} rows, stronger where there are more"
+            return f"density of all {self.rows:,} rows, stronger where there are more{note}"
         if len(self.points) < self.rows:
-            return f"showing {len(self.points):,} of {self.rows:,} rows"
-        return count(self.rows)
+            return f"showing {len(self.points):,} of {self.rows:,} rows{note}"
+        return count(self.rows) + note
 
     def to_dict(self) -> dict[str, Any]:
         """Return the data for `web/src/map.ts`."""
@@ -89,7 +96,7 @@ class ClusterMap:
         has_noise = (self.labels < 0).any() or (self.densities is not None and self.densities.n_noise > 0)
         axes = []
         for j, name in enumerate(self.axes):
-            low, high = self._span(j)
+            low, high = self._spans[:, j].tolist()
             values = pack_values(self.points[:, j], low, high)
             axes.append({"name": str(name), "low": low, "high": high, "values": values})
         grids = [
@@ -101,12 +108,12 @@ class ClusterMap:
             "labels": pack_labels(self.labels, len(self.names)), "names": [str(name) for name in self.names],
             "colors": self.colors, "noise": NOISE if has_noise else None, "rows": int(self.rows),
             "shown": len(self.points), "centers": centers, "spreads": spreads, "deviations": self.deviations,
-            "grids": grids,
+            "grids": grids, "beyond": self._beyond.tolist(), "title": self.title,
         }  # fmt: skip
 
     def figure(self, key: str) -> Markup:
         """Return the static figure, in an element that the script replaces by the map of `data[key]`."""
-        view = " against ".join(self.axes[j] for j in reversed(self.start))
+        view = self.title or " against ".join(self.axes[j] for j in reversed(self.start))
         caption = tag("figcaption", f"{view}; {self.description}", cls="muted")
         entries = list(zip(self.names, self.colors, strict=True))[:30] if len(self.names) > 1 else []
         legend = [tag("li", swatch(color), name) for name, color in entries]
@@ -121,10 +128,11 @@ class ClusterMap:
             spreads = np.array([spread[np.ix_([i, j], [i, j])] for spread in self.covariances])
             ellipses = ellipses_of(self.centers[:, [i, j]], spreads, self.deviations)
         return still(
-            [self.axes[i], self.axes[j]], self.points[:, [i, j]], point_colours(self.labels, self.colors),
-            [*self._span(i), *self._span(j)], shades=self._shades(i, j),
-            centers=() if self.centers is None else self.centers[:, [i, j]], ellipses=ellipses,
-            names=self.names, colors=self.colors, label=f"{self.description} in {len(self.names)} clusters",
+            [] if self.title else [self.axes[i], self.axes[j]], self.points[:, [i, j]],
+            point_colours(self.labels, self.colors), [*self._spans[:, i], *self._spans[:, j]],
+            shades=self._shades(i, j), centers=() if self.centers is None else self.centers[:, [i, j]],
+            ellipses=ellipses, names=self.names, colors=self.colors,
+            label=f"{self.description} in {len(self.names)} clusters",
         )  # fmt: skip
 
     @property
@@ -154,10 +162,23 @@ class ClusterMap:
         pixels = grid.pixels(self.colors)
         return pixels if i < j else np.rot90(pixels, 2).transpose(1, 0, 2)
 
-    def _span(self, j: int) -> tuple[float, float]:
-        if self.densities is None:
-            return span(self.points[:, j])
-        return float(self.densities.low[j]), float(self.densities.high[j])
+    @cached_property
+    def _spans(self) -> Array:
+        """(2, p) the lower and the upper limits of the axes."""
+        if self.densities is not None:
+            return np.array([self.densities.low, self.densities.high])
+        limits = [inner_range(values) for values in self.points.T] if self.limits is None else self.limits.T
+        return np.array([span(ends) for ends in limits]).T
+
+    @cached_property
+    def _beyond(self) -> Array:
+        """(p, p) the number of rows beyond the limits of either of two axes."""
+        return beyond_counts(self.points, *self._spans) if self.beyond is None else self.beyond
+
+
+def beyond_text(n_beyond: int) -> str:
+    """Return the part of a caption about rows that are not within the limits of the axes."""
+    return f"{count(n_beyond)} beyond the border ({'arrow' if n_beyond == 1 else 'arrows'})"
 
 
 def swatch(color: str) -> Markup:

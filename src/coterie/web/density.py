@@ -84,7 +84,7 @@ class Density:
 class Densities:
     """Counts of rows for every pair of p axes, added block by block; the result does not depend on blocks and order.
 
-    `low` and `high` (p,) are the minimum and maximum of all rows, so the rows need not be in memory together. Rows
+    `low` and `high` (p,) are the limits of the rows along each axis, so the rows need not be in memory together. Rows
     outside are counted in the cells at the edge. The cost is O(p²) per row, for all pairs of axes. Memory is
     proportional to the number of cells with rows, plus about a million rows that are not yet counted.
 

@@ -27,8 +27,10 @@ def span(values: Any, margin: float = 0.04) -> tuple[float, float]:
 
 
 def pack_values(values: Any, low: float, high: float) -> str:
-    """Pack numbers as 16-bit steps from `low` to `high`; numbers outside are clipped."""
-    return _text(_steps(values, low, high))
+    """Pack numbers as 16-bit steps from `low` to `high`; the first and the last step are numbers outside only."""
+    steps, values = _steps(values, low, high), np.asarray(values)
+    is_inside = (values >= low) & (values <= high)
+    return _text(np.where(is_inside, np.clip(steps, 1, STEPS - 1), steps).astype("<u2"))
 
 
 def pack_points(points: Any, box: Any) -> str:

@@ -1,27 +1,46 @@
 """Compile each kernel once, together with the functions that it calls.
 
 Numba optimises each inner function by itself, translates it to machine code, and optimises it again within every
-caller. Here the functions that a kernel calls are only linked into it, as LLVM code, and the whole is optimised once.
-This takes about 40 % off the time to compile. Numba's passes over single functions still run: without them some loops
-are not vectorised.
+caller. Here the functions that a kernel calls, its own and those of Numba, are only linked into it, as LLVM code, and
+the whole is optimised once. `references` and `tuple_model` make this code shorter. All of it together takes more than
+half of the time to compile away. Numba's passes over single functions still run: without them some loops are not
+vectorised.
 """
 
 from __future__ import annotations
 
 import gc
 
-from numba.core import compiler
+from numba.core import compiler, types
 from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.decorators import jit
+from numba.core.registry import CPUDispatcher
+from numba.core.sigutils import normalize_signature
+from numba.core.target_extension import dispatcher_registry, jit_registry
+from numba.core.targetconfig import ConfigStack
+from numba.core.typed_passes import IRLegalization
 
 from coterie.kernels import compile_notice
-from coterie.kernels.cpu.level import target_context
+from coterie.kernels.cpu.level import Kernels, target_context
+from coterie.kernels.cpu.references import OmitReferences
 
 # Numba finds the constants of a function through a global variable of its LLVM code. Those of inner functions are set
 # when the kernel around them is loaded.
 _environments: dict[str, object] = {}
 
 
-class KernelLibrary(JITCodeLibrary):
+class _Library(JITCodeLibrary):
+    def _optimize_functions(self, ll_module):
+        """As Numba does it, without passes over the functions that are only declared, which are most of them."""
+        ll_module.data_layout = self._codegen._data_layout
+        for function in ll_module.functions:
+            if not function.is_declaration:
+                passes, builder = self._codegen._function_pass_manager()
+                passes.run(function, builder)
+
+
+class KernelLibrary(_Library):
     """The code of a kernel that Python calls. Other kernels do not call it, so object code is all that is stored."""
 
     def serialize_using_object_code(self):
@@ -47,7 +66,7 @@ class KernelLibrary(JITCodeLibrary):
                 self._codegen.set_env(variable.name, _environments[variable.name])
 
 
-class InnerLibrary(JITCodeLibrary):
+class InnerLibrary(_Library):
     """The code of a function that kernels call: linked into theirs, never translated to machine code by itself."""
 
     def finalize(self):
@@ -68,16 +87,50 @@ class InnerLibrary(JITCodeLibrary):
         _environments[name] = environment
 
 
+class KernelFlags(compiler.Flags):
+    """Options of the compiler. Numba compares them for each function that is called, thousands of times."""
+
+    __slots__ = ()
+
+    def copy(self):
+        """Options of the functions that are called, whether by a kernel or by a function that it calls."""
+        flags = super().copy()
+        flags.no_cpython_wrapper = True
+        flags.discard("release_gil")
+        return flags
+
+    def values(self):
+        return _DEFAULTS | self._values
+
+    def __eq__(self, other):
+        return isinstance(other, KernelFlags) and super().__eq__(other)
+
+    def __hash__(self):
+        return _HASH
+
+
+_DEFAULTS = compiler.Flags().values()
+_HASH = hash(compiler.Flags())  # the same for all options
+
+
 class KernelCompiler(compiler.Compiler):
     """Compiles kernels that Python calls."""
 
     library_class = KernelLibrary
 
     def __init__(self, typingctx, targetctx, library, args, return_type, flags, locals):
-        targetctx = target_context(targetctx)
+        targetctx, flags = target_context(targetctx), KernelFlags(flags)
         library = self.library_class(targetctx.codegen(), "kernel")
         library.enable_object_caching()
         super().__init__(typingctx, targetctx, library, args, return_type, flags, locals)
+
+    def define_pipelines(self):
+        pipelines = super().define_pipelines()
+        if _is_own(self.state.func_id.func):
+            for pipeline in pipelines:
+                pipeline.add_pass_after(OmitReferences, IRLegalization)
+                pipeline.finalize()
+        return pipelines
 
     def compile_extra(self, func):
         compile_notice.send()
@@ -94,6 +147,46 @@ class InnerCompiler(KernelCompiler):
     """Compiles functions that kernels call."""
 
     library_class = InnerLibrary
+
+
+def _is_own(function):
+    """Whether this is a function of the package, neither of Numba nor of a user."""
+    return (function.__module__ or "").startswith("coterie.")
+
+
+class InnerFunction(CPUDispatcher):
+    """A function that kernels call: one of theirs, or one of Numba."""
+
+    def __init__(self, function, options):
+        inner = {**options, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+        super().__init__(function, targetoptions=inner, pipeline_class=InnerCompiler)
+
+    def get_call_template(self, args, kws):
+        """The types of a call. Constants have types of their own, for which functions of kernels are not compiled."""
+        if _is_own(self.py_func):
+            args = [types.unliteral(kind) for kind in args]
+            kws = {name: types.unliteral(kind) for name, kind in kws.items()}
+        return super().get_call_template(args, kws)
+
+    def compile(self, signature):
+        """As Numba does it, but without a timer, which would be called for all functions within."""
+        with global_compiler_lock, self._compiling_counter:
+            args, return_type = normalize_signature(signature)
+            result = self.overloads.get(tuple(args))
+            if result is None:
+                result = self._compiler.compile(args, return_type)
+                self.add_overload(result)
+            return result.entry_point
+
+
+def _inner_function(**options):
+    """Decorator of the functions of Numba that kernels call. Those of a user's function in a kernel are as usual."""
+    if isinstance(ConfigStack.top_or_none(), KernelFlags):
+        return lambda function: InnerFunction(function, options)
+    return jit(**options)
+
+
+dispatcher_registry[Kernels], jit_registry[Kernels] = CPUDispatcher, _inner_function
 
 
 def load_result(context, data, description, environment, signature, objectmode, lifted, annotation, reload, others):

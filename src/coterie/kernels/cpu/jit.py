@@ -11,6 +11,7 @@ from numba.core.registry import CPUDispatcher
 
 from coterie import interrupts
 
+TARGET = {"nopython": True, "boundscheck": None, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 CACHE = os.environ.get("COTERIE_NUMBA_CACHE", "1") == "1"
 
 
@@ -44,7 +45,7 @@ _call = CPUDispatcher.__call__
 
 def compiling(cache=CACHE, **options):
     """Decorator of functions that are compiled when they are first called, like ``numba.njit``."""
-    target = {"nopython": True, "boundscheck": None, "nogil": True, "error_model": "numpy", **options}
+    target = {**TARGET, **options}
 
     def decorate(function):
         if numba.config.DISABLE_JIT:
@@ -64,13 +65,12 @@ def compiling(cache=CACHE, **options):
 def _compiled_once(function, target, cache):
     """A kernel that is compiled together with the functions that it calls, and cached until a kernel source changes."""
     from coterie.kernels.cpu.compile_cache import KernelCache
-    from coterie.kernels.cpu.compiler import InnerCompiler, KernelCompiler
+    from coterie.kernels.cpu.compiler import InnerFunction, KernelCompiler
 
     kernel = Kernel(function, targetoptions=dict(target), pipeline_class=KernelCompiler)
     if cache:
         kernel._cache = KernelCache(function)
-    inner = {**target, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    kernel.inner = CPUDispatcher(function, targetoptions=inner, pipeline_class=InnerCompiler)
+    kernel.inner = InnerFunction(function, target)
     return kernel
 
 

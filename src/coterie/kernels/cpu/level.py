@@ -7,6 +7,7 @@ a level, and compiled kernels can be part of the package.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 from functools import cache
@@ -18,8 +19,10 @@ from numba.core.callconv import CPUCallConv
 from numba.core.codegen import JITCPUCodegen
 from numba.core.cpu import CPUContext
 from numba.core.ir import Loc
+from numba.core.target_extension import CPU
 
 from coterie.errors import ParameterError
+from coterie.kernels.cpu.tuple_model import CONTEXT, data_models
 
 
 class Level(NamedTuple):
@@ -59,12 +62,18 @@ def level() -> Level:
     """The level of this process: `COTERIE_CPU_LEVEL`, else the highest that this CPU supports.
 
     It is the CPU itself if it supports none of them, if `COTERIE_CPU_LEVEL` is "native", or if Numba is configured for
-    another CPU.
+    another CPU. A level that this CPU does not support is rejected, unless `COTERIE_COMPILE_ONLY` is 1: kernels are
+    then compiled for a wheel, and none is called.
     """
     configured = numba.config.CPU_NAME or numba.config.CPU_FEATURES
     name = os.environ.get("COTERIE_CPU_LEVEL", "native" if configured else next(iter(supported()), "native"))
     for candidate in levels():
         if candidate.name == name:
+            if name not in supported() and os.environ.get("COTERIE_COMPILE_ONLY") != "1":
+                names = ", ".join([*supported(), "native"])
+                raise ParameterError(
+                    f"COTERIE_CPU_LEVEL is {name!r}, but this CPU supports only {names}: unset it, or set one of these"
+                )
             return candidate
     if name != "native":
         names = ", ".join([*(each.name for each in levels()), "native"])
@@ -92,6 +101,17 @@ class _Codegen(JITCPUCodegen):
     def _get_host_cpu_features(self):
         return level().features
 
+    def _create_empty_module(self, name):
+        module = super()._create_empty_module(name)
+        module.context = CONTEXT
+        return module
+
+    def create_library(self, name, **kwargs):
+        """The code of a function that Numba compiles within a kernel."""
+        from coterie.kernels.cpu.compiler import InnerLibrary
+
+        return InnerLibrary(self, name, **kwargs)
+
 
 class _CallingConvention(CPUCallConv):
     """Numba's calling convention. Exceptions name a source file without its folder, which differs between machines."""
@@ -102,7 +122,26 @@ class _CallingConvention(CPUCallConv):
         return super().build_excinfo_struct(exc, exc_args, loc, func_name)
 
 
+_sizes: dict[str, int] = {}
+
+
+class Kernels(CPU):
+    """The CPU, as a target of Numba with its own way to compile the functions that kernels call; see `compiler`."""
+
+
 class _Context(CPUContext):
+    def mangler(self, name, types, *, abi_tags=(), uid=None):
+        """Name of a function in LLVM code, with a hash of its types: namedtuples of arrays have very long names."""
+        mangled = super().mangler(name, types, abi_tags=abi_tags, uid=uid)
+        return super().mangler(name, (), abi_tags=[hashlib.sha256(mangled.encode()).hexdigest()])
+
+    def get_abi_sizeof(self, ty):
+        """Size of an LLVM type. Numba asks for it at each assignment, and LLVM parses a module to find it."""
+        text = str(ty)
+        if text not in _sizes:
+            _sizes[text] = ty.get_abi_size(self.target_data, context=CONTEXT)
+        return _sizes[text]
+
     @property
     def call_conv(self):
         return _CallingConvention(self)
@@ -111,7 +150,10 @@ class _Context(CPUContext):
 @cache
 def target_context(context):
     """Numba's target context for the level of this process."""
-    codegen = {} if level().name == "native" else {"_internal_codegen": _Codegen("coterie")}
-    context = context.subtarget(**codegen)
+    if level().name == "native":
+        context = context.subtarget()
+    else:
+        context = context.subtarget(_internal_codegen=_Codegen("coterie"), data_model_manager=data_models())
     context.__class__ = _Context
+    context.target = Kernels
     return context

@@ -23,6 +23,7 @@ TRAITS_SHOWN = 3
 NOTABLE_DEVIATION = 0.5
 SMALL_SHARE = 0.01
 SHARE_TOLERANCE = 1e-6
+ROUNDING = 1e-12  # means below this share of the standard deviation are rounding errors
 EXPECTED = (EXCLUDED, NOT_SELECTED, CONSTANT, ROW_NAMES, ROW_WEIGHTS)  # reasons without a note
 
 
@@ -37,6 +38,7 @@ def summaries(
         deviations = np.nan_to_num((clusters.means - clusters.mean) / np.sqrt(clusters.variance))
     deviation = np.sqrt(clusters.variance)[np.newaxis]
     (overall,), (width,) = prepared.moments_in_units(clusters.mean[np.newaxis], deviation)
+    means = np.where(np.abs(means) <= ROUNDING * width, 0.0, means)
     categories = _categories(prepared.preparation)
     is_share = _is_share(categories, means, overall, width**2)
     mass = sizes if prepared.weight is None else np.bincount(labels, prepared.weight, k)

@@ -1,6 +1,7 @@
 """Rows as points of the feature space, for maps and examples."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,17 +12,19 @@ from coterie.core.protocols import GaussianClusters
 from coterie.data.row_sample import sample_rows
 from coterie.plots.cloud import Cloud
 from coterie.plots.ellipses_plot import gaussian_components
+from coterie.plots.neighbour_map import LITTLE
 from coterie.plots.projection import WIDE, Groups, Rows, View, as_rows
 from coterie.preparation.fit_preparation import PreparedTable
 from coterie.preparation.transforms import feature_name
 from coterie.report.build.cluster_moments import Moments, extremes, moments, scatter
-from coterie.web import ClusterMap, Densities
+from coterie.web import ClusterMap, Densities, beyond_counts, inner_range, outward, span
 
 POINTS = 10_000  # points of a map
 VALUES = 50_000  # values of a map: points times axes
 DENSE = 50_000  # above this number of rows the map shows densities of all rows, besides a sample
 BLOCK = 1 << 20  # values processed together
 AXIS_VALUES = 1 << 26  # values of the sample that gives the principal axes of a very wide table
+FAR_ROWS = 100  # rows beyond the border of the first view that are added to a sample, so that arrows point to them
 COLUMNS = 8  # columns that a map offers as axes, besides the principal axes
 
 
@@ -69,6 +72,11 @@ class FeatureSpace:
         width = np.where(self.deviation > 0, 1.0, 0.0) if self.standardised else self.deviation
         return Rows(X, list(self.names), mean, self.present * width**2)
 
+    @cached_property
+    def view(self) -> View:
+        """The first two principal axes, or the columns of a table with two."""
+        return View.of(self.rows())
+
     @property
     def axis_rows(self) -> int:
         """Number of rows from which principal axes are computed."""
@@ -105,26 +113,40 @@ def cluster_map(
     """
     if space.X.shape[1] == 1:
         rows = as_rows(space[:] * space.spread + space.shift)
-        return Cloud.of(rows, Groups(codes, names), View(np.zeros(1), np.ones((1, 1)), [space.names[0]]))
+        view = View(np.zeros(1), np.ones((1, 1)), [space.names[0]])
+        return Cloud.of(rows, Groups(codes, names), view, inner=True)
     sample = sample_rows(len(space), POINTS)
     axes, A, b = _axes(space, len(sample), column_order)
-    points = space.project(sample, A, b)
+    centers = ellipses = None
     if len(names) < 2:
-        none = np.full(len(space), -1)
-        return ClusterMap(axes, points, none[sample], (), len(space), densities=_densities(space, none, 0, A, b))
-    centers, covariances = _ellipses(space, codes, len(names), A, b, model, clusters)
-    # One-hot rows lie on few points, which ellipses do not describe.
-    ellipses = None if space.standardised else covariances
-    densities = _densities(space, codes, len(names), A, b)
-    return ClusterMap(axes, points, codes[sample], names, len(space), centers, ellipses, densities=densities)
+        codes, names = np.full(len(space), -1), []
+    else:
+        centers, covariances = _ellipses(space, codes, len(names), A, b, model, clusters)
+        # One-hot rows lie on few points, which ellipses do not describe.
+        ellipses = None if space.standardised else covariances
+    points = space.project(sample, A, b)
+    if len(sample) == len(space):
+        return ClusterMap(axes, points, codes, names, len(space), centers, ellipses)
+    low, high = extremes(space.X, lambda X: space.points(X) @ A + b, space.threads)
+    limits = np.array([inner_range(*column) for column in zip(points.T, low, high, strict=True)]).T
+    densities, beyond, far_rows = _densities(space, codes, len(names), A, b, limits)
+    shown = np.union1d(sample, np.array(far_rows, np.int64))
+    return ClusterMap(
+        axes, space.project(shown, A, b), codes[shown], names, len(space), centers, ellipses, densities=densities,
+        limits=limits, beyond=beyond,
+    )  # fmt: skip
 
 
 def map_note(space: FeatureSpace, shown: Any) -> str:
-    """What the map shows, in one to four sentences."""
+    """What the map shows, in one to five sentences."""
     if not isinstance(shown, ClusterMap):
         return f"Histogram of the single column, {len(space):,} rows."
     two = space.X.shape[1] == 2
     note = "The two columns." if two else "The first two principal axes, or any two of the columns that differ most."
+    if (share := space.view.share) is not None and share < LITTLE:
+        note += (
+            f" The two principal axes show {100 * share:.0f} % of the variance: clusters that are apart may overlap."
+        )
     if space.axis_rows < len(space):
         note += f" The axes are computed from a random sample of {space.axis_rows:,} rows."
     if shown.covariances is not None:
@@ -147,7 +169,7 @@ def _axes(space: FeatureSpace, n_points: int, column_order: Array | None) -> tup
     names = [space.names[j] for j in columns]
     if d == 2:
         return names, units, space.shift[columns]
-    view = View.of(space.rows())
+    view = space.view
     return (
         [*(axis.replace(" of the variance", "") for axis in view.axes), *names],
         np.hstack([view.directions, units]),
@@ -166,14 +188,24 @@ def _ellipses(
     return means @ A + b, scatter(space.X, codes, means, space.points, A, space.threads)
 
 
-def _densities(space: FeatureSpace, codes: Array, k: int, A: Array, b: Array) -> Densities | None:
-    """Counts of rows in cells of the map, if there are too many rows to draw each."""
-    if len(space) <= DENSE:
-        return None
-    densities = Densities(*extremes(space.X, lambda X: space.points(X) @ A + b, space.threads), k)
+def _densities(
+    space: FeatureSpace, codes: Array, k: int, A: Array, b: Array, limits: Array
+) -> tuple[Densities | None, Array, list[int]]:
+    """Counts of rows in cells of the map, if there are too many to draw each, and rows beyond the limits.
+
+    These are counted for each pair of axes (p, p), and the first of them on the first two axes are listed.
+    """
+    densities = Densities(limits[0], limits[1], k) if len(space) > DENSE else None
+    low, high = np.array([span(ends) for ends in limits.T]).T
+    beyond, far_rows = np.zeros((A.shape[1],) * 2, np.int64), list[int]()
     with machine.one_blas_thread:  # the products are too small for threads
         rows = max(1, BLOCK // space.X.shape[1])
         for start in range(0, len(space), rows):
             block = slice(start, start + rows)
-            densities.add(space[block] @ A + b, codes[block])
-    return densities
+            points = space[block] @ A + b
+            if densities is not None:
+                densities.add(points, codes[block])
+            beyond += beyond_counts(points, low, high)
+            is_far = outward(points[:, :2], low[:2], high[:2]).any(axis=1)
+            far_rows += (start + np.flatnonzero(is_far)[: FAR_ROWS - len(far_rows)]).tolist()
+    return densities, beyond, far_rows

@@ -10,7 +10,7 @@ import coterie
 from coterie.algorithms import algorithm_of
 from coterie.core.progress import Callback, Progress, silent
 from coterie.data.tables.reader import Table
-from coterie.plots import ConvergenceDisplay, SilhouetteDisplay
+from coterie.plots import ConvergenceDisplay, SeriesDisplay, SilhouetteDisplay
 from coterie.preparation.fit_preparation import PreparedTable
 from coterie.report.build import profiles, reliability
 from coterie.report.build.cluster_moments import Moments, closest
@@ -19,9 +19,10 @@ from coterie.report.build.command_remedies import with_command_remedies
 from coterie.report.build.criteria import criteria
 from coterie.report.build.feature_space import FeatureSpace, cluster_map, cluster_points, feature_space, map_note
 from coterie.report.build.fitted_model import FittedModel
+from coterie.report.build.neighbour_view import is_offered, neighbour_view
 from coterie.report.build.report_source import ReportSource, reproducibility
 from coterie.report.formatting import number, percent
-from coterie.report.html.report import Absent, Criteria, Measure, Report
+from coterie.report.html.report import Absent, Criteria, Measure, NeighbourView, Report
 from coterie.report.results import JobResult
 from coterie.selection import ChooseK
 
@@ -39,7 +40,7 @@ def build(
     """All data of the report; `all_rows` includes rows without a cluster, for the map."""
     table, prepared, seed, threads = source.table, source.prepared, source.seed, source.threads
     labels = result.labels[prepared.rows.row_mask]
-    codes = np.searchsorted([one.label for one in result.clusters], labels)
+    codes: Codes = np.searchsorted([one.label for one in result.clusters], labels)
     names = [one.display_name for one in result.clusters]
     model = None if fit is None else fit.model
     if isinstance(silhouettes, SilhouetteDisplay):
@@ -55,11 +56,14 @@ def build(
     callback(Progress("report: pictures"))
     clusters = cluster_points(space, codes, len(names))
     columns = profiles.by_difference(means)
-    if all_rows is None:
-        shown = cluster_map(space, codes, names, model, columns, clusters)
-    else:
+    map_codes, map_space = codes, space
+    if all_rows is not None:
         map_codes = prepared.rows.expand(codes)[all_rows.rows.row_mask]
-        shown = cluster_map(feature_space(all_rows, threads), map_codes, names, model, columns)
+        map_space = feature_space(all_rows, threads)
+    shown = cluster_map(map_space, map_codes, names, model, columns, clusters if all_rows is None else None)
+    neighbours = _neighbours(source, map_space, map_codes, names, model, all_rows or prepared, callback)
+    if isinstance(neighbours, NeighbourView):
+        result = replace(result, neighbour_map=neighbours.summary)
     id_name, row_names = _row_names(source)
     nearest = closest(space.X, codes, clusters.means, space.points, EXAMPLES, threads)
     examples = iter(row_names([row for rows in nearest for row in rows]))  # one pass over the table
@@ -77,6 +81,9 @@ def build(
         certainty=reliability.certainty(fit, prepared, codes, names),
         map=shown,
         map_note=map_note(space, shown),
+        series=_series(prepared, codes, names, model, result),
+        neighbours=neighbours,
+        starts_with_neighbours=source.map == "neighbours",
         criteria=_criteria(choice, result, source.k),
         profiles=means,
         spreads=profiles.spreads(prepared, codes, means),
@@ -88,6 +95,16 @@ def build(
         reproduce=reproducibility(source, python),
         animation=animation,
     )
+
+
+def _neighbours(
+    source: ReportSource, space: FeatureSpace, codes: Codes, names: list[str], model: Any, prepared: PreparedTable,
+    callback: Callback,
+) -> NeighbourView | Absent | None:  # fmt: skip
+    if not is_offered(space, source.map):
+        return None
+    callback(Progress("report: neighbour map"))
+    return neighbour_view(space, codes, names, model, prepared, source.seed)
 
 
 def _row_names(source: ReportSource) -> tuple[str, RowNames]:
@@ -137,9 +154,20 @@ def _criteria(choice: ChooseK | None, result: JobResult, k: str) -> Criteria | A
     method = algorithm_of(result.method)
     if method.mixed and k == "auto":
         return Absent("The mixture chose the number of components by its evidence lower bound (ELBO).")
-    if method.mixed or method.series:
+    if method.mixed:
         return Absent(f"You set K = {result.k}; the criteria do not support this kind of rows.")
     return Absent(f"You set K = {result.k}; it was not checked. Use -k auto, or run coterie choose-k, to compare.")
+
+
+def _series(
+    prepared: PreparedTable, codes: Codes, names: list[str], model: Any, result: JobResult
+) -> SeriesDisplay | None:
+    """The series of each cluster, with the centers of the model."""
+    if not prepared.preparation.series:
+        return None
+    clusters = [one.label for one in result.clusters]
+    display = SeriesDisplay.from_clusters(np.asarray(prepared.rows.X), codes, model, clusters)
+    return replace(display, names=list(names))
 
 
 def _convergence(fit: FittedModel | None) -> ConvergenceDisplay | Absent:

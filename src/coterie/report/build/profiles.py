@@ -11,17 +11,18 @@ from numpy.typing import NDArray
 from coterie.data.row_sample import sample_rows
 from coterie.data.tables.reader import Table
 from coterie.plots import ProfilesDisplay
-from coterie.plots.profiles_plot import MAX_COLUMNS
 from coterie.preparation.column_selection import CATEGORIES
 from coterie.preparation.fit_preparation import PreparedTable
 from coterie.preparation.scaling import quantiles
 from coterie.report.build.cluster_moments import moments
 from coterie.report.build.feature_space import FeatureSpace
+from coterie.report.html.charts.profiles import MANY_COLUMNS
 from coterie.report.html.report import Shares, Spreads
 from coterie.report.results import ClusterSummary
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 CELLS, MIN_COLUMNS = 900, 12  # of the heatmap of means: the more clusters, the fewer columns
+TABLE_CELLS = 3_000  # the same of many columns, whose heatmap is a table that can be searched
 SPREAD_COLUMNS = 12  # columns whose quantiles are drawn
 SHARE_COLUMNS = 6  # categorical columns that are drawn
 VALUES = 12  # of a categorical column; others are merged
@@ -48,8 +49,9 @@ def means(
     scores = np.nan_to_num(scores)
     order = np.argsort(-np.abs(scores).max(axis=0, initial=0.0), kind="stable")
     sizes = np.array([one.rows for one in clusters])
-    n_shown = min(MAX_COLUMNS, max(MIN_COLUMNS, CELLS // len(clusters)))
-    shown = order[:n_shown] if len(columns) >= MAX_COLUMNS else np.sort(order[:n_shown])
+    is_many = len(columns) >= MANY_COLUMNS
+    n_shown = max(MIN_COLUMNS, (TABLE_CELLS if is_many else CELLS) // len(clusters))
+    shown = order[:n_shown] if is_many else np.sort(order[:n_shown])
     return ProfilesDisplay(names, sizes, columns, cluster_means, scores, shown)
 
 

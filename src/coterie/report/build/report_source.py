@@ -27,6 +27,7 @@ class ReportSource:
     threads: int | None = None
     weight: str | None = None  # column of row weights
     row_id: str | None = None  # column of row names
+    map: str = "auto"  # the map of the report: ``axes``, ``neighbours`` or ``auto``
     in_python: bool = False  # whether remedies name parameters of Python instead of options of the command line
 
 

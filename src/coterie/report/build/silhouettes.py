@@ -24,9 +24,7 @@ def silhouettes(
         return Absent("every row is a cluster of its own")
     if preparation.mixed:
         return Absent("not defined for mixed column types")
-    if preparation.series:
-        return Absent("distances of all pairs of series would take too long")
-    if prepared.rows.has_missing:
+    if prepared.rows.has_missing and not preparation.series:
         return Absent("rows have missing values: use --missing drop or median")
     if prepared.weight is not None and not np.bincount(codes, prepared.weight).all():
         return Absent("all rows of a cluster have weight 0")

@@ -11,8 +11,9 @@ from coterie.report.html.charts.convergence import convergence, text_without_cur
 from coterie.report.html.charts.dendrogram import dendrogram
 from coterie.report.html.charts.matrix import cell_colours_css
 from coterie.report.html.charts.profiles import boxes, means, shares
+from coterie.report.html.charts.series import series
 from coterie.report.html.charts.silhouettes import CERTAINTY, SILHOUETTES, areas
-from coterie.report.html.report import Absent, ChoiceReport, ComparisonReport, Report, Reproduce
+from coterie.report.html.report import Absent, ChoiceReport, ComparisonReport, NeighbourView, Report, Reproduce
 from coterie.report.html.sections import comparison
 from coterie.report.html.sections.cards import cards
 from coterie.report.html.sections.clusters import clusters
@@ -34,7 +35,7 @@ SECTIONS = {
     "watch": "What to watch for",
     "reproduce": "Reproduce",
 }
-MAP, TRACE = "map", "trace"  # names of the data of the map and of the player
+MAP, NEIGHBOURS, TRACE = "map", "neighbours", "trace"  # names of the data of the maps and of the player
 
 
 @singledispatch
@@ -67,6 +68,7 @@ def _(report: Report, *, static: bool = False) -> str:
     facts = [result.title, f"K = {result.k:,} ({origins.get(report.requested_k, f'requested: {report.requested_k}')})"]
     facts += [f"row weights: {short_name(report.weight)}"] if report.weight else []
     data = {MAP: report.map.to_dict()} if isinstance(report.map, ClusterMap) else {}
+    data |= {NEIGHBOURS: report.neighbours.map.to_dict()} if isinstance(report.neighbours, NeighbourView) else {}
     data |= {} if report.animation is None else {TRACE: report.animation}
     return _page(
         title,
@@ -114,9 +116,19 @@ def _(report: ComparisonReport, *, static: bool = False) -> str:
 
 
 def _map(report: Report) -> Markup:
-    """The rows on two axes, or a histogram of a single column."""
+    """The rows on two axes, or a histogram of a single column; where it helps, also a neighbour map."""
     drawn = report.map.figure(MAP) if isinstance(report.map, ClusterMap) else bars(plain(report.map))
-    return section("place", SECTIONS["place"], tag("p", report.map_note, cls="muted"), drawn)
+    note, neighbours = tag("p", report.map_note, cls="muted"), report.neighbours
+    if not isinstance(neighbours, NeighbourView):
+        reason = None if neighbours is None else absent(f"No neighbour map: {neighbours.reason}")
+        return section("place", SECTIONS["place"], note, drawn, reason)
+    about = tag("p", neighbours.note, cls="muted")
+    parts = [
+        tag("div", tag("h3", "Principal axes"), note, drawn, id="by-axes"),
+        tag("div", tag("h3", "Neighbour map (t-SNE)"), about, neighbours.map.figure(NEIGHBOURS), id="by-neighbours"),
+    ]
+    ordered = parts[::-1] if report.starts_with_neighbours else parts
+    return section("place", SECTIONS["place"], tag("div", ordered, data_tabs="Maps"))
 
 
 def _row_fit(report: Report) -> Markup:
@@ -128,13 +140,15 @@ def _row_fit(report: Report) -> Markup:
 
 
 def _profiles(report: Report) -> Markup:
-    """Means, quantiles, and shares of categories."""
+    """Means, quantiles, and shares of categories; the lines of time series in place of means and quantiles."""
     categories = [shares(plain(each)) for each in report.shares]
+    lines = None if report.series is None else series(plain(report.series), report.profiles.columns)
     return section(
         "profiles",
         SECTIONS["profiles"],
-        means(plain(report.profiles)) if report.profiles.columns else None,
-        boxes(plain(report.spreads)) if report.spreads.columns else None,
+        lines,
+        means(plain(report.profiles)) if report.profiles.columns and lines is None else None,
+        boxes(plain(report.spreads)) if report.spreads.columns and lines is None else None,
         tag("div", categories, cls="grid") if categories else None,
     )
 

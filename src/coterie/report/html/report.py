@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from coterie.core.arrays import Array
-from coterie.report.results import ChoiceResult, ComparisonResult, JobResult
+from coterie.report.results import ChoiceResult, ComparisonResult, JobResult, NeighbourMapSummary
 
 if TYPE_CHECKING:
     from coterie import plots
@@ -20,6 +20,15 @@ class Absent:
     """A part of the report that is not available."""
 
     reason: str  # why, and which option would add it
+
+
+@dataclass(frozen=True, eq=False)
+class NeighbourView:
+    """A map that places near rows near each other."""
+
+    map: ClusterMap
+    note: str  # how far to trust it
+    summary: NeighbourMapSummary
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,6 +183,9 @@ class Report:
     diagnosis: Diagnosis | Absent
     checked_rows: int  # number of rows that were diagnosed
     reproduce: Reproduce
+    series: plots.SeriesDisplay | None = None  # the lines of time series, in place of means of columns
+    neighbours: NeighbourView | Absent | None = None  # None: not requested
+    starts_with_neighbours: bool = False  # whether the neighbour map comes before the principal axes
     animation: dict[str, Any] | None = None  # the data of the player, see `coterie.web.player`
     title: str | None = None  # of the page; None: from the name of the table
 

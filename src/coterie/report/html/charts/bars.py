@@ -8,7 +8,8 @@ from coterie.palette import NOISE, colours
 from coterie.report.formatting import number, short_name
 from coterie.report.html.charts.figure import figure, numbers
 from coterie.report.html.charts.svg import SLIM, WIDE, axes, path, svg_text, tooltip
-from coterie.web import Markup, Plane, swatch, tag
+from coterie.web import Markup, Plane, beyond_text, swatch, tag
+from coterie.web.still import ARROW, arrow
 
 HEIGHT, SLIM_HEIGHT = 340.0, 260.0
 LEGEND = 30  # maximum number of entries
@@ -30,6 +31,8 @@ def bars(cloud: Mapping[str, Any]) -> Markup:
     ]
     table = numbers(["from … to", *(names[j] for j in shown)], rows)
     note = "The data has one column, so a histogram replaces the map. Labels are at the means of the clusters."
+    if cloud["beyond"]:
+        note += f" {beyond_text(cloud['beyond'])}."
     return figure("", [legend, drawn], table, note=note, slim=[legend, slim])
 
 
@@ -46,7 +49,19 @@ def _drawn(cloud: Mapping[str, Any], names: list[str], width: float, height: flo
             layers.append(_layer(of, edges, base, sizes, name, shade))
         base = [below + size for below, size in zip(base, sizes, strict=True)]
     label = f"{count(sum(totals), 'row')} along {short_name(cloud['axes'][0])}"
-    return of.svg(label, drawn_axes, layers, _mean_labels(of, cloud))
+    return of.svg(label, drawn_axes, layers, _arrows(of, cloud), _mean_labels(of, cloud))
+
+
+def _arrows(of: Plane, cloud: Mapping[str, Any]) -> list[Markup]:
+    """Arrows at the ends of the axis to rows beyond them."""
+    low, high = of.box[:2]
+    ends = {-1: sum(x < low for (x,) in cloud["points"]), 1: sum(x > high for (x,) in cloud["points"])}
+    y = of.bottom - ARROW
+    return [
+        tag("path", d=arrow(of.left if side < 0 else of.right, y, side, 0), fill=NOISE, cls="far")
+        for side, n_rows in ends.items()
+        if cloud["beyond"] and n_rows
+    ]
 
 
 def _layer(of: Plane, edges: list[float], base: list[int], sizes: list[int], name: str, shade: str) -> Markup:
@@ -65,8 +80,9 @@ def _mean_labels(of: Plane, cloud: Mapping[str, Any]) -> list[Markup]:
     labels = []
     for name, size, center, shade in clusters:
         if size and len(cloud["names"]) > 1:
-            x, text = of.x(center[0]), short_name(name, 6)
+            text = short_name(name, 6)
             half = 6.0 + 3.4 * len(text)
+            x = min(max(of.x(center[0]), of.left), of.right)
             box = tag("rect", x=round(x - half, 1), y=of.top, width=2 * half, height=18, rx=9, stroke=shade)
             labels.append(tag("g", box, svg_text(x, of.top + 13, text), cls="number"))
     return labels[:LEGEND]

@@ -203,4 +203,5 @@ def _colour_rule(name: str, background: str, hue: str, step: int) -> str:
     mixed = (1 - part) * a + part * b
     fill = "#" + "".join(f"{round(255 * value):02x}" for value in mixed)
     text = "#000000" if luminance(mixed) > 0.1791 else "#ffffff"  # both have the same contrast there
-    return f".chart .{name} rect {{ fill: {fill}; }} .chart .{name} text {{ fill: {text}; }}\n"
+    heat = f" .heat .{name} {{ background: {fill}; color: {text}; }}" if name[0] == "z" else ""
+    return f".chart .{name} rect {{ fill: {fill}; }} .chart .{name} text {{ fill: {text}; }}{heat}\n"

@@ -8,17 +8,22 @@ from coterie.palette import colours
 from coterie.report.formatting import compact, number, percent, short_name, signed, text_width
 from coterie.report.html.charts.figure import cluster_name, figure, numbers
 from coterie.report.html.charts.matrix import Cell, Head, Matrix, step_of
-from coterie.report.html.charts.svg import axis_limits, picture, svg_text, tooltip
+from coterie.report.html.charts.svg import axis_limits, picture, scrollable, svg_text, tooltip
 from coterie.web import Markup, Plane, tag, tick_texts, ticks
 
+UNITS = "Numbers are means in the units of the table. Colours show the difference from the mean of all rows in s.d."
 FULL = 2.0  # standard deviations at which the colour scale ends
 MAX_CLUSTERS = 60  # rows of a heatmap
 MAX_BOXES = 20  # clusters in a box plot
+MANY_COLUMNS = 30  # from this number, the heatmap is a table that can be sorted and searched
+PAGE = 30  # columns on a page of it
 PANEL = 300.0  # width of a box plot
 
 
 def means(display: Mapping[str, Any]) -> Markup:
     """Draw the dictionary of a `ProfilesDisplay`: means in units of the table, coloured by standard deviations."""
+    if len(display["columns"]) >= MANY_COLUMNS:
+        return _sortable_means(display)
     rows, columns = _largest(display["sizes"], MAX_CLUSTERS), display["shown"]
     shades = colours(len(display["names"]))
     heads = [Head(display["names"][i], shades[i]) for i in rows]
@@ -26,10 +31,36 @@ def means(display: Mapping[str, Any]) -> Markup:
     label = f"Means of {count(len(rows), 'cluster')} in {count(len(columns), 'column')}"
     grid = Matrix(label, heads, [Head(display["columns"][j]) for j in columns], cells, diverging=True)
     table, slim = _mean_table(display, rows), grid.slim()
-    note = "Numbers are means in the units of the table. Colours show the difference from the mean of all rows in s.d."
-    note += _left_out(len(columns), len(display["columns"]), len(rows), len(display["names"]))
-    note += " Columns that differ most come first." if list(columns) != sorted(columns) else ""
+    note = UNITS + _left_out(len(columns), len(display["columns"]), len(rows), len(display["names"]))
     return figure("Means", [_key(), grid.drawn()], table, note=note, slim=None if slim is None else [_key(), slim])
+
+
+def _sortable_means(display: Mapping[str, Any]) -> Markup:
+    """A heatmap as a table with a row for each column, which can be sorted by each cluster, and searched."""
+    clusters, shades = _largest(display["sizes"], MAX_CLUSTERS), colours(len(display["names"]))
+    heads = [tag("th", "column", scope="col"), tag("th", "difference", scope="col", cls="num")]
+    heads += [
+        tag("th", cluster_name(shades[i], short_name(display["names"][i], 16)), scope="col", cls="num")
+        for i in clusters
+    ]
+    lines = []
+    for j in display["shown"]:
+        largest = max((abs(scores[j] or 0.0) for scores in display["scores"]), default=0.0)
+        cells = [_mean(display, i, j) for i in clusters]
+        lines.append(tag(
+            "tr",
+            tag("th", tag("bdi", short_name(display["columns"][j])), scope="row"),
+            tag("td", f"{largest:.1f} s.d.", cls="num", data_value=round(largest, 3)),
+            [tag("td", cell.text, cls="num none" if cell.step is None else f"num z{cell.step}",
+                 data_value="" if cell.step is None else round(display["scores"][i][j] or 0.0, 3),
+                 data_tip=cell.tip.rpartition(" (")[2].rstrip(")") if cell.step is not None else None)
+             for i, cell in zip(clusters, cells, strict=True)],
+        ))  # fmt: skip
+    head, body = tag("thead", tag("tr", heads)), tag("tbody", lines)
+    table = tag("table", head, body, cls="sortable heat", data_page=PAGE)
+    note = f"{UNITS} Columns are sorted by the largest difference; a click on the name of a cluster sorts by its own."
+    note += _left_out(len(display["shown"]), len(display["columns"]), len(clusters), len(display["names"]))
+    return tag("figure", tag("h3", "Means"), _key(), scrollable(table), tag("figcaption", note))
 
 
 def _mean(display: Mapping[str, Any], i: int, j: int) -> Cell:

@@ -1,0 +1,61 @@
+"""Workers of a cluster read the files themselves: the same bits as rows in memory, and errors that name the file."""
+
+import os
+from pickle import dumps
+
+import numpy as np
+import polars as pl
+import pytest
+
+from coterie import KMeans
+from coterie.data import as_source, scan_files
+from coterie.errors import InputError
+from many_parts import many_parts
+
+distributed = pytest.importorskip("distributed")
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with distributed.Client(
+        n_workers=2, threads_per_worker=1, processes=False, protocol="tcp", host="127.0.0.1",
+        dashboard_address="127.0.0.1:0",
+    ) as client:  # fmt: skip
+        yield client
+
+
+@pytest.fixture
+def X(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(1000, 3))
+    many_parts(monkeypatch, X)
+    return X
+
+
+@pytest.fixture
+def folder(tmp_path, X):
+    for i, start in enumerate((0, 300, 310)):
+        stop = (300, 310, 1000)[i]
+        pl.DataFrame(X[start:stop], schema=["a", "b", "c"]).write_parquet(tmp_path / f"{i}.parquet")
+    return tmp_path
+
+
+def test_workers_read_files_and_give_the_same_bits(cluster, folder, X):
+    expected = KMeans(4, init=X[:4]).fit(X)
+    for given in (folder, str(folder / "*.parquet"), scan_files(folder, cache="none")):
+        model = KMeans(4, init=X[:4], engine="dask").fit(given)
+        np.testing.assert_array_equal(model.cluster_centers_, expected.cluster_centers_)
+        np.testing.assert_array_equal(np.asarray(model.labels_), expected.labels_)
+        np.testing.assert_array_equal(np.asarray(model.predict(given)), expected.labels_)
+
+
+def test_workers_are_sent_names_of_files_and_not_rows(folder, X):
+    cluster_source = as_source(scan_files(folder, cache="none"))
+    assert len(cluster_source.parts()) >= 3
+    assert all(len(dumps(part)) < X.nbytes / 8 for part in cluster_source.parts())
+
+
+def test_a_file_that_changed_is_named_by_the_worker(cluster, folder, X):
+    source = scan_files(folder, cache="none")
+    os.utime(folder / "2.parquet", ns=(1, 1))
+    with pytest.raises(InputError, match=r'2\.parquet" changed after it was opened'):
+        KMeans(4, init=X[:4], engine="dask").fit(source)
