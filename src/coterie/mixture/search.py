@@ -14,7 +14,7 @@ ROUND = 10  # steps between two comparisons of the runs
 HOPE = 50  # a run stops if it is behind the best by more than this many times its last gain
 STEPS = 10_000  # steps of all runs
 HITS = 8  # number of random starts in the best optimum after which a search on few rows ends
-IDLE = 2  # number of rounds of further random starts without a gain after which it also ends
+IDLE = 1  # number of rounds of further random starts without a gain after which it also ends
 SOUND = 3  # minimum number of short runs without degenerate components, for few rows
 BATCHES = 10  # maximum number of batches of short runs until there are as many
 NOISE = 1e-3  # share of random numbers in the responsibilities from which the best runs are finished
@@ -166,9 +166,9 @@ class Search:
     def explore(self, candidates: Candidates) -> Candidates:
         """For few rows, the best runs after more random starts, until several of them end in the best optimum [1]_.
 
-        If only a few starts end in it, others may end in a better one. `IDLE` rounds without a gain end the search as
-        well: on some tables no random start ends in the best optimum. If all runs have degenerate components, more
-        starts do not help.
+        If only a few starts end in it, others may end in a better one. A round without a gain ends the search as well:
+        on some tables no random start ends in the best optimum. If all runs have degenerate components, more starts do
+        not help.
 
         .. [1] Boender & Rinnooy Kan (1987), Bayesian stopping rules for multistart global optimization methods, Math.
            Programming 37.
