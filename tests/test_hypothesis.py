@@ -150,7 +150,7 @@ def test_mini_batches_of_small_tables(data):
 
 @few
 @given(data=st.data())
-def test_what_is_not_finite_is_always_refused_by_its_column(data):
+def test_values_that_are_not_finite_are_always_rejected_by_column(data):
     n, d = data.draw(st.integers(2, 40)), data.draw(st.integers(1, 5))
     dtype = data.draw(st.sampled_from([np.float64, np.float32]))
     X = np.random.default_rng(0).normal(size=(n, d)).astype(dtype)

@@ -148,6 +148,10 @@ ALGORITHMS: dict[str, Algorithm] = {
         "K-means by time warping", "kmeans.time_series_kmeans.TimeSeriesKMeans", (*DESCENT, "metric", "window"),
         series=True,
     ),
+    "kmedoids-dtw": Algorithm(
+        "K-medoids by time warping", "medoids.kmedoids.KMedoids", ("n_init", "max_iter", "search"), {"metric": "dtw"},
+        series=True,
+    ),
 }  # fmt: skip
 ESTIMATORS = {algorithm.class_name: algorithm.module for algorithm in ALGORITHMS.values()}  # public names and modules
 

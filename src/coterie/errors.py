@@ -12,6 +12,7 @@ from typing import Any
 __all__ = [
     "CheckpointError",
     "CheckpointWarning",
+    "ClusterError",
     "DroppedOptionWarning",
     "FitInterruptedWarning",
     "InputError",
@@ -68,6 +69,10 @@ class ModelFileError(InputError):
 
 class CheckpointError(InputError):
     """A fit cannot be resumed from a checkpoint: the file is damaged, or belongs to another fit."""
+
+
+class ClusterError(RuntimeError):
+    """A cluster cannot complete a computation; the message names the worker, and says how to continue."""
 
 
 class NotConvergedError(RuntimeError):

@@ -68,7 +68,7 @@ def test_clusters_of_another_algorithm_can_be_judged(blobs, capsys):
         (["-a", "mixture"], 2, "for example -k 3"),
     ],
 )
-def test_a_wrong_question_is_refused(blobs, capsys, arguments, code, message):
+def test_invalid_arguments_are_rejected(blobs, capsys, arguments, code, message):
     assert main(["choose-k", "x.npy", *arguments]) == code
     captured = capsys.readouterr()
     assert message in captured.err

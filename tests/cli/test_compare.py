@@ -52,12 +52,11 @@ def test_without_a_number_the_recommended_one_is_run(blobs, capsys):
 @pytest.mark.parametrize(
     "arguments, code, message",
     [
-        ([], 2, "algorithm"),
         (["-a", "kmeans", "-a", "mixture", "-k", "3"], 2, "mixture cannot be compared"),
         (["-a", "kmeans", "-k", "121"], 3, "more clusters than there are rows (120)"),
         (["-a", "kmeans", "--missing", "ignore", "-k", "3"], 2, "--missing ignore"),
     ],
 )
-def test_what_cannot_be_compared_is_refused(blobs, capsys, arguments, code, message):
+def test_runs_that_cannot_be_compared_are_rejected(blobs, capsys, arguments, code, message):
     assert main(["compare", "x.csv", *arguments]) == code
     assert message in capsys.readouterr().err

@@ -52,7 +52,7 @@ def test_the_first_sheet_is_a_table(folder, capsys):
     assert sorted(cluster["rows"] for cluster in result["clusters"]) == [14, 15]
 
 
-def test_what_is_no_workbook_is_refused_in_a_line(folder, capsys):
+def test_other_files_than_workbooks_are_rejected_in_a_line(folder, capsys):
     pytest.importorskip("fastexcel")
     (folder / "t.xlsx").write_bytes(b"PK, but nothing else")
     assert main(["fit", "t.xlsx", "-k", "2"]) == 3

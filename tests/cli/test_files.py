@@ -115,7 +115,7 @@ def test_the_encoding_is_found(folder, capsys, encoding):
     ],
 )
 @pytest.mark.parametrize("kind", ["npz", "safetensors"])
-def test_several_arrays_are_refused_by_name(folder, capsys, kind, arrays, message):
+def test_several_arrays_are_rejected_by_name(folder, capsys, kind, arrays, message):
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     np.savez(folder / "t.npz", **arrays) if kind == "npz" else save_file(arrays, folder / "t.safetensors")
     assert main(["fit", f"t.{kind}", "-k", "2"]) == 3
@@ -123,7 +123,7 @@ def test_several_arrays_are_refused_by_name(folder, capsys, kind, arrays, messag
 
 
 @pytest.mark.parametrize("kind", ["arrow", "ndjson", "npz", "safetensors", "parquet"])
-def test_a_damaged_file_is_refused_in_a_line(folder, capsys, kind):
+def test_a_damaged_file_is_rejected_in_a_line(folder, capsys, kind):
     (folder / f"t.{kind}").write_bytes(b"\x01\x02 nothing of the kind")
     assert main(["fit", f"t.{kind}", "-k", "2"]) == 3
     err = capsys.readouterr().err

@@ -5,10 +5,12 @@ import sys
 
 import numba
 import numpy as np
+import polars as pl
 import pytest
 from numba.core import caching
 
 from coterie.cli import main
+from coterie.datasets import make_blobs
 
 
 def test_every_column_is_described(penguins, capsys):
@@ -106,3 +108,30 @@ def test_the_doctor_names_the_folder_of_compiled_kernels(capsys, tmp_path, monke
     out = capsys.readouterr().out
     assert "kernels compiled here: not kept" in out
     assert "Set NUMBA_CACHE_DIR to a folder with write permission." in out
+
+
+def test_names_and_number_of_clusters_of_a_model_are_shown(blobs_of_eight, folder, capsys):
+    names = "one, two, three, four, five, six, seven, eight"
+    assert main(["fit", "x.csv", "-k", "8", "--names", names, "--model", "m.safetensors", "-q"]) == 0
+    capsys.readouterr()
+    assert main(["info", "m.safetensors"]) == 0
+    out = capsys.readouterr().out
+    assert "8 clusters" in out
+    assert "names: 0 one, 1 two, 2 three" in out
+    assert main(["info", "m.safetensors", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["names"][7] == "eight"
+
+
+@pytest.mark.parametrize("algorithm", ["ward", "kmedoids", "gmm"])
+def test_the_number_of_clusters_is_that_of_the_model(blobs_of_eight, folder, capsys, algorithm):
+    assert main(["fit", "x.csv", "-k", "8", "-a", algorithm, "--model", "m.safetensors", "-q"]) == 0
+    capsys.readouterr()
+    assert main(["info", "m.safetensors", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert (result["clusters"], result["names"]) == (8, None)
+
+
+@pytest.fixture
+def blobs_of_eight(folder):
+    X, _ = make_blobs(160, 2, centers=8, cluster_std=0.1, random_state=0)
+    pl.DataFrame(X, schema=["a", "b"]).write_csv(folder / "x.csv")

@@ -94,7 +94,7 @@ def test_a_page_of_a_model_has_the_clusters_that_predict_gives(penguins, folder,
         (["report", "penguins.csv", "--labels", "species", "-o", "r.txt"], "a report ends in .html"),
     ],
 )
-def test_a_page_that_cannot_be_is_refused_before_the_work(penguins, folder, capsys, arguments, message):
+def test_a_report_that_cannot_be_written_is_rejected_before_the_work(penguins, folder, capsys, arguments, message):
     assert main(arguments) == 2
     assert message in capsys.readouterr().err
     assert names(folder) == ["penguins.csv"]
@@ -107,7 +107,7 @@ def test_a_page_that_cannot_be_is_refused_before_the_work(penguins, folder, caps
         ("p.mp4", "which", "an .mp4 needs the program ffmpeg, which is not installed: write a .gif or an .html."),
     ],
 )
-def test_a_film_that_cannot_be_made_is_refused_before_the_work(
+def test_an_animation_that_cannot_be_made_is_rejected_before_the_work(
     penguins, folder, capsys, monkeypatch, name, absent, message
 ):
     pytest.importorskip("matplotlib")

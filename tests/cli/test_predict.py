@@ -221,7 +221,7 @@ def test_an_error_has_its_code_and_its_remedy(penguins, folder, capsys, argument
 
 
 @pytest.mark.parametrize("path, message", [("m.pickle", "ends in .safetensors"), ("no/m.safetensors", "no folder")])
-def test_a_model_that_cannot_be_written_is_refused_before_the_fit(penguins, folder, capsys, path, message):
+def test_a_model_that_cannot_be_written_is_rejected_before_the_fit(penguins, folder, capsys, path, message):
     assert main(["fit", "penguins.csv", "-k", "2", "--model", path, "-o", "out.csv"]) == 2
     assert message in capsys.readouterr().err
     assert not (folder / "out.csv").exists()

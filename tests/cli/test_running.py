@@ -42,7 +42,7 @@ def test_a_processor_is_what_computes(cloud, device):
 
 
 @pytest.mark.parametrize("command", [CLOUD, ["choose-k", "x.npy"], ["compare", "x.npy", "-a", "kmeans"]])
-def test_a_gpu_is_refused_in_a_line_before_the_work_begins(cloud, capsys, command):
+def test_a_gpu_is_rejected_in_a_line_before_the_work_begins(cloud, capsys, command):
     assert main([*command, "--device", "cuda"]) == 2
     captured = capsys.readouterr()
     assert captured.err == "Error: --device cuda is not supported yet. Use --device cpu, or leave it out.\n"
@@ -81,13 +81,14 @@ def test_rows_are_sent_to_a_cluster(apart):
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        (["--engine", "spark"], 'takes local, dask or dask:tcp://host:8786, not "spark"'),
+        (["--engine", "spark"], 'takes local, dask, dask:tcp://host:8786, ray or ray://host:10001, not "spark"'),
         (["--engine", "dask:"], 'not "dask:"'),
+        (["--engine", "ray:"], 'not "ray:"'),
         (["--engine", "local:8786"], 'not "local:8786"'),
         (["--engine", "dask", "-a", "ward", "-k", "3"], "ward needs all rows in one memory"),
     ],
 )
-def test_an_engine_that_is_none_is_refused(cloud, capsys, arguments, message):
+def test_an_unknown_engine_is_rejected(cloud, capsys, arguments, message):
     assert main(["fit", "x.npy", *arguments]) == 2
     assert message in capsys.readouterr().err
 
@@ -130,7 +131,7 @@ def test_an_interrupted_fit_goes_on_from_its_checkpoint_with_the_same_result(clo
     assert not (cloud / "c.safetensors").exists()
 
 
-def test_a_file_that_is_no_checkpoint_is_refused_and_kept(cloud, capsys):
+def test_a_file_that_is_not_a_checkpoint_is_rejected_and_kept(cloud, capsys):
     (cloud / "mine.txt").write_text("mine")
     assert main([*CLOUD, "--checkpoint", "mine.txt"]) == 3
     assert "mine.txt" in capsys.readouterr().err

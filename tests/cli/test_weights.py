@@ -90,7 +90,7 @@ def test_a_cluster_of_rows_without_weight_has_no_silhouette(folder, capsys):
     assert "have weight 0" in (folder / "r.html").read_text(encoding="utf-8")
 
 
-def test_weights_of_nothing_but_zero_are_refused(folder, capsys):
+def test_weights_that_are_all_zero_are_rejected(folder, capsys):
     pl.DataFrame({"a": [1.0, 2.0, 3.0], "w": [0, 0, 0]}).write_csv("x.csv")
     assert main(["fit", "x.csv", "-k", "2", "--weight", "w"]) == 3
     assert 'column "w" is 0 in every row' in capsys.readouterr().err

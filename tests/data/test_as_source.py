@@ -156,7 +156,7 @@ def test_a_frame_of_mixed_numbers_becomes_float64(library):
 
 
 @FRAMES
-def test_missing_values_of_a_frame_are_refused_by_the_name_of_the_column(X, frame):
+def test_missing_values_of_a_frame_are_rejected_by_the_name_of_the_column(X, frame):
     X[[2, 5], 1] = np.nan
     with pytest.raises(InputError, match=r"NaN: b \(2\)"):
         KMeans(2).fit(frame(X))

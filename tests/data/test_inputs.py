@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from sklearn.base import clone
 
+import coterie
 from coterie import (
     AgglomerativeClustering,
     BalancedKMeans,
@@ -193,7 +194,7 @@ def test_a_model_answers_for_a_path_as_for_its_rows(path, X, estimator):
 @pytest.mark.parametrize(
     "estimator", [KMeans(3), GaussianMixture(3), KMedoids(3), AgglomerativeClustering(3)], ids=repr
 )
-def test_other_columns_than_those_of_the_fit_are_refused(path, estimator):
+def test_other_columns_than_those_of_the_fit_are_rejected(path, estimator):
     model = estimator.fit(path)
     assert list(model.feature_names_in_) == NAMES
     for other in (pl.scan_parquet(path).rename({"age": "years"}), pl.scan_parquet(path).select(NAMES[::-1])):
@@ -203,7 +204,7 @@ def test_other_columns_than_those_of_the_fit_are_refused(path, estimator):
         model.predict(pl.scan_parquet(path).select(NAMES[:3]))
 
 
-def test_missing_values_are_refused_by_the_name_of_the_column(path):
+def test_missing_values_are_rejected_by_the_name_of_the_column(path):
     query = pl.scan_parquet(path).with_columns(pl.when(pl.col("age") > 1).then("age"))
     with pytest.raises(InputError, match=r"NaN: age \(\d+\)"):
         KMeans(3).fit(query)
@@ -288,12 +289,13 @@ def test_a_fit_that_was_interrupted_goes_on_with_the_same_file(path, tmp_path):
     [
         ("nothing.parquet", r"no file \"nothing\.parquet\" in "),
         ("nothing*.parquet", "no file matches the pattern"),
-        ("", r"is a folder; name a file in it, or all of them: \".*\*\.parquet\""),
+        ("empty", r"the folder \".*empty\" has no tables: their names end in \.csv"),
         ("notes.md", r"tables end in \.csv, .*\.safetensors"),
     ],
 )
-def test_what_cannot_be_read_is_refused_with_what_can(folder, name, words):
+def test_other_formats_are_rejected_with_a_list_of_formats(folder, name, words):
     (folder / "notes.md").write_text("notes")
+    (folder / "empty").mkdir(exist_ok=True)
     with pytest.raises(InputError, match=words):
         KMeans(3).fit(str(folder / name))
 
@@ -303,10 +305,28 @@ def test_a_query_that_fails_is_an_error_in_words(path):
         KMeans(3).fit(pl.scan_parquet(path).select("salary"))
 
 
-def test_text_in_a_file_is_refused_with_what_to_do(tmp_path):
-    pl.DataFrame({"a": [1.0, 2.0], "name": ["x", "y"]}).write_csv(tmp_path / "t.csv")
-    with pytest.raises(InputError, match=r"'name' \(String\)\. Choose others: X=polars\.scan_parquet"):
-        KMeans(2).fit(tmp_path / "t.csv")
+def test_text_in_a_file_is_rejected_with_the_call_that_reads_it(tmp_path):
+    path = tmp_path / "t.csv"
+    pl.DataFrame({"a": [1.0, 2.0], "name": ["x", "y"]}).write_csv(path)
+    with pytest.raises(InputError, match=r"'name' \(String\)\. coterie\.Job\(.*X=polars\.scan_parquet"):
+        KMeans(2).fit(path)
+
+
+@pytest.mark.parametrize(
+    "cells", [["$1,001.35", "$2.00", "$880.10"], ["1.003,33", "12,50", "7,00"], ["68.2%", "40%", "12%"]]
+)
+@pytest.mark.parametrize("form", ["path", "query"])
+def test_amounts_in_a_table_are_rejected_with_the_call_that_reads_them(tmp_path, cells, form):
+    path = tmp_path / "sales.csv"
+    frame = pl.DataFrame({"Revenue": cells, "visits": [1, 9, 2]})
+    frame.write_csv(path, separator=";")
+    X = path if form == "path" else frame.lazy()
+    with pytest.raises(InputError) as error:
+        KMeans(2).fit(X)
+    call = f'coterie.Job("{path}", k=3).run()' if form == "path" else "coterie.Job(X, k=3).run()"
+    assert f"\"{cells[0]}\" in column 'Revenue' is not a plain number. {call}" in str(error.value)
+    result = coterie.Job(X, k=2).run()
+    assert "read as numbers: Revenue" in result.notes[0]
 
 
 # tensors and frames of Dask
@@ -390,7 +410,7 @@ def test_a_frame_of_dask_keeps_its_type_and_its_holes(X):
         KMeans(3).fit(dask_frame(X))
 
 
-def test_odd_frames_of_dask_are_refused(X):
+def test_odd_frames_of_dask_are_rejected(X):
     frame = dask_frame(X)
     with pytest.raises(InputError, match=r"'name' \(String\)"):
         as_source(frame.assign(name="x"))

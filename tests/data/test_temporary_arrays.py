@@ -135,7 +135,7 @@ def test_temporary_files_are_in_tmpdir_or_the_folder_for_large_files(tmp_path, m
     assert temporary_arrays.folder() == tmp_path / "large"
 
 
-def test_a_tmpdir_that_is_no_folder_is_refused(tmp_path, monkeypatch):
+def test_a_tmpdir_that_is_not_a_folder_is_rejected(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path / "nowhere"))
     with pytest.raises(InputError, match=r"TMPDIR='.*nowhere' is not a folder"):
         temporary_arrays.mapped_zeros((3,), np.float64)
@@ -144,13 +144,13 @@ def test_a_tmpdir_that_is_no_folder_is_refused(tmp_path, monkeypatch):
 WORDS = r"needs 8 GB on disk, but only 1\.5 GB are free in .*: set TMPDIR to a folder with more free space"
 
 
-def test_a_disk_that_is_too_small_is_refused_before_anything_is_written(folder, monkeypatch):
+def test_a_disk_that_is_too_small_is_rejected_before_anything_is_written(folder, monkeypatch):
     monkeypatch.setattr(temporary_arrays.shutil, "disk_usage", lambda where: Usage(0, 0, 1_500_000_000))
     with pytest.raises(InputError, match=WORDS):
         temporary_arrays.mapped_zeros((10**9,), np.float64)
 
 
-def test_a_disk_that_fills_up_meanwhile_is_refused_in_the_same_words(folder, monkeypatch):
+def test_a_disk_that_fills_up_meanwhile_is_rejected_in_the_same_words(folder, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -172,10 +172,10 @@ def test_a_limit_on_the_size_of_files_is_an_input_error(folder):
 
 @pytest.mark.parametrize("missing", [AttributeError(), OSError(errno.EOPNOTSUPP, "not supported")])
 def test_file_systems_that_promise_no_room_are_used_all_the_same(folder, monkeypatch, missing):
-    def refuse(*_):
+    def fail(*_):
         raise missing
 
-    monkeypatch.setattr(os, "posix_fallocate", refuse, raising=False)
+    monkeypatch.setattr(os, "posix_fallocate", fail, raising=False)
     array = temporary_arrays.mapped_zeros((100,), np.float64)
     array[:] = 2
     assert array.sum() == 200

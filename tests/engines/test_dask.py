@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
+from uuid import uuid4
 
 import numpy as np
 import pytest
@@ -16,11 +19,14 @@ distributed = pytest.importorskip("distributed")
 
 from coterie import GaussianMixture, KMeans, MiniBatchKMeans  # noqa: E402
 from coterie.core import loop  # noqa: E402
+from coterie.core.protocols import EStep  # noqa: E402
+from coterie.data import as_source  # noqa: E402
 from coterie.data.dask import DaskSource, in_blocks  # noqa: E402
 from coterie.data.memory import MemorySource, part_count  # noqa: E402
 from coterie.engines.dask import Dask  # noqa: E402
 from coterie.engines.local import Threads  # noqa: E402
-from coterie.errors import ParameterError  # noqa: E402
+from coterie.engines.passes import MemoSet  # noqa: E402
+from coterie.errors import InputError, ParameterError  # noqa: E402
 from coterie.kmeans.center_model import CenterModel  # noqa: E402
 from coterie.kmeans.kernel_lloyd import KernelLloyd  # noqa: E402
 from coterie.kmeans.lloyd import Lloyd  # noqa: E402
@@ -106,27 +112,136 @@ def test_labels_come_back_lazy_in_the_blocks_of_the_rows(cluster):
     assert model.inertia_ == pytest.approx(-model.score(zoo.LARGE))
 
 
-def test_only_statistics_travel(cluster):
-    """What a pass returns is k x d numbers; the memo of every part stays a future."""
-    _, there = sources(zoo.LARGE, 1500)
-    model = Lloyd(20)
-    step = partial(model.e_step, model.init(there, Dask(), np.random.default_rng(0)))
-    stats, memos = Dask().scan(step, there, None)
+@pytest.mark.parametrize("part_rows", [1500, 60])
+def test_a_pass_is_one_task_for_each_worker_and_only_statistics_travel(cluster, part_rows, monkeypatch):
+    _, there = sources(zoo.LARGE, part_rows)
+    engine, model = Dask(), Lloyd(20)
+    step = EStep(model.e_step, model.init(there, engine, np.random.default_rng(0)))
+    _, memos = engine.scan(step, there, None)
+    sent, submit = [], cluster.submit
+    monkeypatch.setattr(cluster, "submit", lambda *args, **options: sent.append(args) or submit(*args, **options))
+    stats, memos = engine.scan(step, there, memos)
+    assert len(sent) == 2
     assert stats.weight.shape == (20,)
-    assert len(memos) == 4
-    assert all(not isinstance(memo, tuple) and hasattr(memo, "compute") for memo in memos)
+    assert len(memos) == there.X.numblocks[0]
+    assert all(isinstance(memo, MemoSet) for memo in memos)
 
 
-def test_a_repeated_step_sees_the_memo_it_saw_before(cluster):
-    """Dask may run a task again, so what the step writes to its memo must not be seen by the second run."""
-    _, there = sources(zoo.LARGE, 1500)
-    model = Lloyd(20)
-    centers = model.init(there, Dask(), np.random.default_rng(0))
-    first, memos = Dask().scan(partial(model.e_step, centers), there, None)
-    moved = partial(model.e_step, model.m_step(centers, first))
-    once, _ = Dask().scan(moved, there, memos)
-    again, _ = Dask().scan(moved, there, memos)
-    assert once.moved == again.moved > 0
+def test_workers_exchange_nothing_after_the_rows_are_placed(cluster):
+    rows = da.from_array(zoo.LARGE, chunks=(500, -1))
+    received = []
+    KMeans(4, random_state=0, callback=lambda _: received.append(received_bytes(cluster))).fit(rows)
+    assert len(received) > 2
+    assert received[-1] == received[0]
+
+
+def received_bytes(client):
+    return sum(client.run(lambda dask_worker: sum(x["total"] for x in dask_worker.transfer_incoming_log)).values())
+
+
+def test_rows_are_read_once_for_a_fit_and_once_for_a_prediction(cluster, tmp_path):
+    rows = da.from_array(zoo.LARGE, chunks=(1500, -1)).map_blocks(partial(note_read, tmp_path), meta=np.empty((0, 0)))
+    model = KMeans(4, random_state=0).fit(rows)
+    model.labels_.compute()
+    assert len(list(tmp_path.iterdir())) == 4
+    labels = model.predict(rows)
+    np.testing.assert_array_equal(labels.compute(), model.labels_.compute())
+    assert len(list(tmp_path.iterdir())) == 8
+
+
+def note_read(folder, rows):
+    """The rows; a file says that they were read, because workers have copies of functions."""
+    Path(folder, uuid4().hex).touch()
+    return rows
+
+
+def test_a_frame_is_read_once(cluster, tmp_path):
+    frames, pandas = pytest.importorskip("dask.dataframe"), pytest.importorskip("pandas")
+    table = pandas.DataFrame(zoo.SMALL, columns=list("abc"))
+    frame = frames.from_pandas(table, npartitions=4, sort=False).map_partitions(
+        partial(note_read, tmp_path), meta=table
+    )
+    model = KMeans(3, random_state=0).fit(frame)
+    assert len(list(tmp_path.iterdir())) == 4
+    ours = KMeans(3, random_state=0).fit(da.from_array(zoo.SMALL, chunks=(300, -1)))
+    np.testing.assert_array_equal(model.cluster_centers_, ours.cluster_centers_)
+    assert model.feature_names_in_.tolist() == ["a", "b", "c"]
+
+
+def test_nothing_is_left_on_the_workers(cluster):
+    before = n_stored(cluster)
+    rows = da.from_array(zoo.SMALL, chunks=(200, -1))
+    model = KMeans(3, random_state=0).fit(rows)
+    assert n_stored(cluster) == before + 2  # the labels of each worker
+    model.labels_ = None
+    assert n_stored(cluster) == before
+
+
+def test_rows_are_freed_after_an_error(cluster):
+    before = n_stored(cluster)
+
+    def fail(progress):
+        assert n_stored(cluster) > before + 2
+        raise RuntimeError("stop")
+
+    with pytest.raises(RuntimeError, match="stop"):
+        KMeans(3, callback=fail).fit(da.from_array(zoo.SMALL, chunks=(200, -1)))
+    assert n_stored(cluster) == before
+
+
+def n_stored(client):
+    """The number of values on the workers, as soon as what was released is gone."""
+    counts = []
+    for _ in range(40):
+        counts.append(sum(map(len, client.has_what().values())))
+        if len(counts) > 5 and len(set(counts[-5:])) == 1:
+            break
+        time.sleep(0.05)
+    return counts[-1]
+
+
+def test_weights_and_known_labels_may_be_lazy(cluster):
+    rng = np.random.default_rng(0)
+    w, y = rng.exponential(size=len(zoo.SMALL)), rng.integers(-1, 3, size=len(zoo.SMALL))
+    rows = da.from_array(zoo.SMALL, chunks=(400, -1))
+    here, there = (
+        KMeans(3, random_state=0).fit(rows, sample_weight=weights) for weights in (w, da.from_array(w, chunks=250))
+    )
+    np.testing.assert_array_equal(there.cluster_centers_, here.cluster_centers_)
+    with pytest.raises(InputError, match="1 are, the first at row 7"):
+        KMeans(3).fit(rows, sample_weight=da.from_array(np.where(np.arange(len(w)) == 7, -1, w), chunks=250))
+    with pytest.raises(InputError, match="zero for every row"):
+        KMeans(3).fit(rows, sample_weight=da.zeros(len(w), chunks=250))
+    with pytest.raises(InputError, match="sample_weight must have an entry for each of the 1200 rows"):
+        KMeans(3).fit(rows, sample_weight=da.ones(7))
+    model = GaussianMixture(3, init_params="kmeans", random_state=0, tol=10)
+    here, there = (clone(model).fit(rows, known_labels=labels) for labels in (y, da.from_array(y, chunks=250)))
+    np.testing.assert_array_equal(there.means_, here.means_)
+
+
+def test_labels_are_written_where_the_rows_are(cluster, tmp_path):
+    polars = pytest.importorskip("polars")
+    rows = da.from_array(zoo.LARGE, chunks=(1500, -1))
+    model = KMeans(4, random_state=0).fit(rows)
+    pattern = tmp_path / "new" / "labels-*.parquet"
+    files = model.predict_to(rows, pattern)
+    assert [Path(file).name for file in files] == [f"labels-{i:06}.parquet" for i in range(4)]
+    written = polars.read_parquet(files)["cluster"].to_numpy()
+    np.testing.assert_array_equal(written, model.labels_.compute())
+    with pytest.raises(FileExistsError, match="overwrite=True"):
+        model.predict_to(rows, pattern)
+    assert len(model.predict_to(zoo.LARGE[:10], pattern, overwrite=True)) == 1
+    assert len(list(pattern.parent.iterdir())) == 1  # files of the first call are not mixed with those of the second
+    with pytest.raises(ParameterError, match=r"one \* in the name of the file"):
+        model.predict_to(rows, tmp_path / "labels.parquet")
+
+
+def test_rows_in_memory_are_sent_to_the_workers(cluster):
+    X = np.random.default_rng(0).normal(size=(60_000, 8))
+    here, there = (KMeans(4, random_state=0, tol=1e-2, engine=name).fit(X) for name in ("auto", "dask"))
+    assert len(as_source(X).parts()) >= 3
+    np.testing.assert_array_equal(there.cluster_centers_, here.cluster_centers_)
+    np.testing.assert_array_equal(there.labels_, here.labels_)
 
 
 def test_weights_and_minibatch_and_narrow_blocks(cluster):

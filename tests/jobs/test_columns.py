@@ -88,7 +88,7 @@ def test_a_misspelt_column_gets_a_suggestion_whatever_its_case(penguins):
         run(Job(penguins, exclude=("yeer",)))
 
 
-def test_a_text_column_asked_for_is_refused(penguins):
+def test_a_text_column_asked_for_is_rejected(penguins):
     with pytest.raises(InputError, match='"species" holds text'):
         run(Job(penguins, columns=("species",)))
 
@@ -107,12 +107,12 @@ def test_a_constant_column_is_dropped_with_a_warning(tmp_path):
     assert any('"same" is constant' in warning for warning in result.warnings)
 
 
-def test_a_table_of_constants_is_refused(tmp_path):
+def test_a_table_of_constants_is_rejected(tmp_path):
     with pytest.raises(InputError, match=r"every column is constant \(x\)"):
         run(Job(write_lines(tmp_path, "x", "1", "1"), k=1))
 
 
-def test_a_table_without_numbers_is_refused_with_what_it_has(tmp_path):
+def test_a_table_without_numbers_is_rejected_with_what_it_has(tmp_path):
     path = write_lines(tmp_path, "name,country", "Rome,Italy", "Oslo,Norway", name="city.csv")
     with pytest.raises(InputError, match=r"no numeric columns in city.csv \(name: text, country: text\)"):
         run(Job(path))
@@ -121,7 +121,7 @@ def test_a_table_without_numbers_is_refused_with_what_it_has(tmp_path):
 # Missing values
 
 
-def test_missing_values_are_refused_with_counts_and_choices(tmp_path):
+def test_missing_values_are_rejected_with_counts_and_choices(tmp_path):
     path = write_lines(tmp_path, "age,income", "1,2", ",3", ",", "4,5")
     with pytest.raises(InputError) as caught:
         run(Job(path, k=2))
@@ -166,7 +166,7 @@ def test_nan_in_an_array_is_missing(tmp_path):
         run(Job(path, k=2))
 
 
-def test_an_empty_column_is_skipped_and_refused_when_asked_for(tmp_path):
+def test_an_empty_column_is_skipped_and_rejected_when_asked_for(tmp_path):
     path = write_lines(tmp_path, "x,nothing", "1,", "2,", "9,")
     result = run(Job(path, k=2))
     assert ("nothing", "empty") in [(column.name, column.reason) for column in result.skipped]
@@ -174,11 +174,11 @@ def test_an_empty_column_is_skipped_and_refused_when_asked_for(tmp_path):
         run(Job(path, k=2, columns=("nothing",)))
 
 
-def test_no_complete_row_is_refused(tmp_path):
+def test_no_complete_row_is_rejected(tmp_path):
     with pytest.raises(InputError, match="no row is complete"):
         run(Job(write_lines(tmp_path, "x,y", "1,", ",2"), k=1, missing="drop"))
 
 
-def test_infinite_values_are_refused_by_column(tmp_path):
+def test_infinite_values_are_rejected_by_column(tmp_path):
     with pytest.raises(InputError, match=r"infinite \(y: 1\)"):
         run(Job(write_lines(tmp_path, "x,y", "1,2", "2,inf", "3,4"), k=2))

@@ -38,7 +38,7 @@ def test_a_missing_folder_is_named(tmp_path):
         ("page.html", b"<p>", "tables end in .csv, .tsv"),
     ],
 )
-def test_an_unreadable_file_is_refused_in_one_line(tmp_path, name, content, message):
+def test_an_unreadable_file_is_rejected_in_one_line(tmp_path, name, content, message):
     path = tmp_path / name
     path.write_bytes(content)
     with pytest.raises(InputError, match=message) as caught:
@@ -60,7 +60,7 @@ def test_a_folder_is_not_a_table(tmp_path):
         (np.array([[object()]], dtype=object), "cannot read"),
     ],
 )
-def test_an_array_that_is_no_table_of_numbers_is_refused(tmp_path, array, message):
+def test_an_array_that_is_not_a_table_of_numbers_is_rejected(tmp_path, array, message):
     path = tmp_path / "x.npy"
     np.save(path, array, allow_pickle=True)
     with pytest.raises(InputError, match=message):
@@ -144,7 +144,7 @@ def test_a_table_with_clusters_already_is_not_written_over_them_unless_forced(bl
 
 
 @pytest.mark.parametrize("name, message", [("out.pdf", "ends in"), ("nowhere/out.csv", "no folder")])
-def test_an_output_that_cannot_be_written_is_refused_before_the_table_is_read(tmp_path, name, message):
+def test_an_output_that_cannot_be_written_is_rejected_before_the_table_is_read(tmp_path, name, message):
     with pytest.raises(ParameterError, match=message):
         run(Job(tmp_path / "absent.csv", output=tmp_path / name))
 

@@ -130,6 +130,6 @@ def test_an_option_that_is_never_right_is_named(blobs, bad):
         run(Job(blobs[0], **bad))
 
 
-def test_more_clusters_than_rows_are_refused(blobs):
+def test_more_clusters_than_rows_are_rejected(blobs):
     with pytest.raises(InputError, match=r"-k 41 asks for more clusters than there are rows \(40\)"):
         run(Job(blobs[0], k=41))

@@ -1,4 +1,4 @@
-"""Files of one command: refused before the work begins, or all there at its end."""
+"""Files of one command: rejected before the work begins, or complete at its end."""
 
 import os
 from pathlib import Path
@@ -118,7 +118,7 @@ def test_a_file_of_another_that_appears_meanwhile_stays_and_the_others_go(tmp_pa
         ({"checkpoint": "table.safetensors"}, "--checkpoint names the table itself"),
     ],
 )
-def test_a_place_that_cannot_be_right_is_refused_by_its_option(tmp_path, monkeypatch, places, message):
+def test_an_invalid_engine_or_checkpoint_is_rejected_by_its_option(tmp_path, monkeypatch, places, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder.html").mkdir()
     (tmp_path / "sub").mkdir()

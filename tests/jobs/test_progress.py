@@ -1,4 +1,4 @@
-"""What a job tells while it runs, and what it refuses before it does."""
+"""Progress of a job, and options that are rejected before it runs."""
 
 import numpy as np
 import pytest
@@ -54,7 +54,7 @@ def test_runs_of_a_comparison_are_counted(rows):
 
 
 @pytest.mark.parametrize("method", ["average", "complete", "weighted", "divisive"])
-def test_distances_that_do_not_fit_are_refused_with_what_would(rows, monkeypatch, method):
+def test_distances_that_do_not_fit_are_rejected_with_a_remedy(rows, monkeypatch, method):
     monkeypatch.setattr(machine, "free_memory", lambda: 50_000)
     message = r"80 rows .* 51.2 KB of memory, but only 50 KB are free: try -a bisecting .* --sample 20000"
     with pytest.raises(InputError, match=message):
@@ -78,7 +78,7 @@ def test_a_mixture_skips_text_that_hardly_repeats(tmp_path):
     assert "skipped as text that hardly repeats: name." in result.notes
 
 
-def test_a_weight_that_is_none_is_refused(tmp_path):
+def test_an_invalid_weight_is_rejected(tmp_path):
     path = tmp_path / "w.csv"
     path.write_text("x,w\n1,1\n2,\n3,-1\n", encoding="utf-8")
     with pytest.raises(InputError, match=r'2 rows have no weight in column "w"'):
@@ -86,7 +86,7 @@ def test_a_weight_that_is_none_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("name, message", [("code", "300 different values"), ("nothing", "is empty")])
-def test_categories_that_would_make_no_column_or_too_many_are_refused(tmp_path, name, message):
+def test_categories_that_would_make_no_column_or_too_many_are_rejected(tmp_path, name, message):
     path = tmp_path / "t.csv"
     path.write_text("\n".join(["x,code,nothing", *(f"{i},c{i}," for i in range(300))]), encoding="utf-8")
     with pytest.raises(InputError, match=rf'column "{name}".*{message}'):

@@ -194,7 +194,7 @@ def test_the_size_of_the_costs_does_not_matter(ops, scale):
 
 
 @KERNELS
-def test_costs_that_are_no_numbers_are_refused(ops):
+def test_costs_that_are_not_numbers_are_rejected(ops):
     with pytest.raises(FloatingPointError, match="costs must be finite"):
         solved(ops, np.full((6, 3), np.nan), np.full(3, 2), np.full(3, 2))
 

@@ -67,7 +67,7 @@ def test_an_invalid_number_of_clusters_is_rejected(kind, k):
         ("random_state", -1, ("an integer >= 0", "RandomState or a Generator", "got -1")),
         ("random_state", "luck", ("got 'luck'",)),
         ("init", "kmeans++", ("'k-means\\+\\+'", "'forgy'", "'random_partition'", "'farthest'", "got 'kmeans\\+\\+'")),
-        ("engine", "gpu", ("'auto', 'serial', 'threads', 'dask'", "got 'gpu'")),
+        ("engine", "gpu", ("'auto', 'serial', 'threads', 'dask', 'ray'", "got 'gpu'")),
         ("engine", "dask", ("requires a Dask array", "from_array")),
         ("engine", 3, ("sum, scan and map", "got 3")),
     ],

@@ -73,7 +73,7 @@ def test_the_vector_of_statistics_does_not_depend_on_the_means_they_were_taken_a
 
 
 @pytest.mark.parametrize("model, X, part_rows", zoo.MIXTURES)
-def test_a_vector_that_no_rows_could_have_is_refused(model, X, part_rows):
+def test_a_vector_that_no_rows_could_have_is_rejected(model, X, part_rows):
     before, _, stats = two_steps(model, X)
     k, d = before.means.shape
     empty, flat = np.repeat(model.to_vector(before, stats)[None], 2, axis=0)

@@ -116,7 +116,7 @@ def test_cuts_are_those_of_scipy(rng):
 
 
 @pytest.mark.parametrize("k", [0, 6])
-def test_a_cut_into_more_clusters_than_rows_or_none_is_refused(k, rng):
+def test_a_cut_into_more_clusters_than_rows_or_none_is_rejected(k, rng):
     with pytest.raises(ValueError, match="5 rows can be cut into 1 to 5"):
         cut(agglomerate(rng.normal(size=(5, 2))), k)
 

@@ -1,4 +1,4 @@
-"""Variational Gaussian mixtures: what holds of every fit, what is refused, what is survived."""
+"""Variational Gaussian mixtures: what holds of every fit, what is rejected, and what is tolerated."""
 
 import pickle
 
@@ -129,7 +129,7 @@ def test_it_can_be_pickled():
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
-# what is refused, what is survived
+# what is rejected, and what is tolerated
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_options_that_cannot_be_are_named(options, said):
         BayesianGaussianMixture(**({"n_components": 2} | options)).fit(X)
 
 
-def test_more_components_than_rows_are_refused():
+def test_more_components_than_rows_are_rejected():
     with pytest.raises(InputError, match="n_samples=3"):
         BayesianGaussianMixture(5).fit(np.eye(3))
 

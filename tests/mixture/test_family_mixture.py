@@ -1,4 +1,4 @@
-"""Mixtures of any family: what they find, what they answer, and what they refuse."""
+"""Mixtures of any family: what they find, what they return, and what they reject."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ def test_a_missing_value_drops_out_of_its_row(family):
         )
 
 
-def test_missing_values_that_were_not_announced_are_refused():
+def test_missing_values_are_rejected_unless_they_are_ignored():
     X, _ = planted("poisson", 100)
     X[3, 2] = np.nan
     with pytest.raises(InputError, match="NaN"):

@@ -1,4 +1,4 @@
-"""What a mixture cannot use is refused with one error that names the argument, what was found, and what to do."""
+"""What a mixture cannot use is rejected with one error that names the argument, what was found, and what to do."""
 
 import re
 
@@ -22,7 +22,7 @@ def with_holes(value):
     return X
 
 
-def refused(error, *words):
+def rejected(error, *words):
     """Expects `error`, with every one of `words` (regular expressions) in its message."""
     return pytest.raises(error, match=re.compile("".join(f"(?=.*{word})" for word in words), re.DOTALL))
 
@@ -56,13 +56,13 @@ def refused(error, *words):
     ],
 )
 def test_options_are_rejected_with_what_they_can_be(option, value, words):
-    with refused(ParameterError, rf"\b{option} must be", *words):
+    with rejected(ParameterError, rf"\b{option} must be", *words):
         GaussianMixture(**{"n_components": 2, option: value}).fit(ROWS)
 
 
 @pytest.mark.parametrize("name", ["banana", "vvv", None, 3])
 def test_an_unknown_structure_is_answered_with_all_there_are(name):
-    with refused(ParameterError, *(f"'{known}'" for known in [*STRUCTURES, *ALIASES]), re.escape(f"got {name!r}")):
+    with rejected(ParameterError, *(f"'{known}'" for known in [*STRUCTURES, *ALIASES]), re.escape(f"got {name!r}")):
         GaussianMixture(2, covariance_type=name).fit(ROWS)
 
 
@@ -77,7 +77,7 @@ def test_an_unknown_structure_is_answered_with_all_there_are(name):
     ],
 )
 def test_weights_that_are_invalid_are_rejected(weights, words):
-    with refused(ParameterError, "weights_init", *words):
+    with rejected(ParameterError, "weights_init", *words):
         GaussianMixture(2, weights_init=weights).fit(ROWS)
 
 
@@ -92,7 +92,7 @@ def test_weights_that_are_invalid_are_rejected(weights, words):
     ],
 )
 def test_means_that_are_invalid_are_rejected(means, words):
-    with refused(ParameterError, "means_init", *words):
+    with rejected(ParameterError, "means_init", *words):
         GaussianMixture(2, means_init=means).fit(ROWS)
 
 
@@ -119,13 +119,13 @@ def full(matrix):
     ],
 )
 def test_precisions_that_are_invalid_are_rejected(name, precisions, words):
-    with refused(ParameterError, "precisions_init", *words):
+    with rejected(ParameterError, "precisions_init", *words):
         GaussianMixture(2, covariance_type=name, precisions_init=precisions).fit(ROWS)
 
 
 @pytest.mark.parametrize("held, option", [("means", "means_init"), ("covariances", "precisions_init")])
 def test_what_is_fixed_must_be_given(held, option):
-    with refused(ParameterError, f"fixed='{held}' needs initial values: set {option}"):
+    with rejected(ParameterError, f"fixed='{held}' needs initial values: set {option}"):
         GaussianMixture(2, fixed=held).fit(ROWS)
 
 
@@ -145,7 +145,7 @@ def test_what_is_fixed_must_be_given(held, option):
     ],
 )
 def test_priors_that_are_invalid_are_rejected(prior, words):
-    with refused(ParameterError, "prior", *words):
+    with rejected(ParameterError, "prior", *words):
         GaussianMixture(2, prior=prior).fit(ROWS)
 
 
@@ -154,28 +154,28 @@ def test_priors_that_are_invalid_are_rejected(prior, words):
 
 @pytest.mark.parametrize("value, what", [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")])
 def test_values_that_are_not_finite_are_counted_column_by_column(value, what):
-    with refused(InputError, rf"X contains {what}: column 0 \(2\), column 2 \(1\)", "drop these rows"):
+    with rejected(InputError, rf"X contains {what}: column 0 \(2\), column 2 \(1\)", "drop these rows"):
         GaussianMixture(2).fit(with_holes(value))
 
 
 def test_sparse_rows_are_rejected_with_the_way_to_dense_ones():
-    with refused(InputError, "X is sparse", "toarray"):
+    with rejected(InputError, "X is sparse", "toarray"):
         GaussianMixture(2).fit(sparse.csr_array(ROWS))
 
 
 def test_nan_is_rejected_with_the_option_that_would_allow_it_and_infinity_even_then():
-    with refused(InputError, "missing='ignore'"):
+    with rejected(InputError, "missing='ignore'"):
         GaussianMixture(2).fit(with_holes(np.nan))
-    with refused(InputError, r"X contains infinity: column 0 \(2\), column 2 \(1\)"):
+    with rejected(InputError, r"X contains infinity: column 0 \(2\), column 2 \(1\)"):
         GaussianMixture(2, missing="ignore").fit(with_holes(np.inf))
 
 
 def test_more_components_than_rows_are_rejected_with_both_numbers():
-    with refused(InputError, "n_samples=30", "n_components=31", "use n_components <= 30"):
+    with rejected(InputError, "n_samples=30", "n_components=31", "use n_components <= 30"):
         GaussianMixture(31).fit(ROWS)
     weight = np.zeros(30)
     weight[:3] = 1
-    with refused(InputError, "n_samples=3,", "weight above 0", "n_components=4"):
+    with rejected(InputError, "n_samples=3,", "weight above 0", "n_components=4"):
         GaussianMixture(4).fit(ROWS, sample_weight=weight)
 
 
@@ -196,7 +196,7 @@ def test_more_components_than_rows_are_rejected_with_both_numbers():
 )
 def test_known_labels_that_are_invalid_are_rejected(known, words):
     for verb in (GaussianMixture(2).fit, GaussianMixture(2).partial_fit):
-        with refused(InputError, "known_labels must", *words):
+        with rejected(InputError, "known_labels must", *words):
             verb(ROWS, known_labels=known)
 
 
@@ -215,13 +215,13 @@ def test_known_labels_that_are_invalid_are_rejected(known, words):
     ],
 )
 def test_starts_that_are_invalid_are_rejected(start, words):
-    with refused(ValueError, "init_params", *words):
+    with rejected(ValueError, "init_params", *words):
         GaussianMixture(2, init_params=start).fit(ROWS)
 
 
 @pytest.mark.parametrize("weight, words", [(-np.ones(30), ("negative",)), (np.zeros(30), ("zero for every row",))])
 def test_row_weights_that_are_invalid_are_rejected(weight, words):
-    with refused(InputError, "sample_weight", *words):
+    with rejected(InputError, "sample_weight", *words):
         GaussianMixture(2).fit(ROWS, sample_weight=weight)
 
 
@@ -234,47 +234,47 @@ VERBS = ["predict", "predict_proba", "score_samples", "score", "uncertainty", "e
 @pytest.mark.parametrize("verb", VERBS)
 def test_other_columns_or_values_than_could_be_fitted_are_rejected(verb):
     model = GaussianMixture(2, random_state=0).fit(ROWS)
-    with refused(ValueError, "X has 2 features", "expecting 3 features"):
+    with rejected(ValueError, "X has 2 features", "expecting 3 features"):
         getattr(model, verb)(ROWS[:, :2])
-    with refused(InputError, r"X contains NaN: column 0 \(2\)"):
+    with rejected(InputError, r"X contains NaN: column 0 \(2\)"):
         getattr(model, verb)(with_holes(np.nan))
 
 
 def test_another_number_of_columns_is_rejected_by_batches():
     model = GaussianMixture(2, random_state=0).partial_fit(ROWS)
-    with refused(ValueError, "X has 2 features", "expecting 3 features"):
+    with rejected(ValueError, "X has 2 features", "expecting 3 features"):
         model.partial_fit(ROWS[:, :2])
 
 
 @pytest.mark.parametrize("verb", [*VERBS, "sample", "cdf", "quantile"])
 def test_what_was_never_fitted_says_so(verb):
     rows = 2 if verb == "sample" else ROWS
-    with refused(NotFittedError, "GaussianMixture instance is not fitted", "Call 'fit'"):
+    with rejected(NotFittedError, "GaussianMixture instance is not fitted", "Call 'fit'"):
         getattr(GaussianMixture(2), verb)(rows)
-    with refused(NotFittedError, "not fitted"):
+    with rejected(NotFittedError, "not fitted"):
         GaussianMixture(2, missing="ignore").impute(ROWS)
 
 
 def test_what_needs_one_column_or_gaps_says_so():
     model = GaussianMixture(2, random_state=0).fit(ROWS)
     for verb in (model.cdf, model.quantile):
-        with refused(ParameterError, f"{verb.__name__} is for mixtures of one column", "has 3"):
+        with rejected(ParameterError, f"{verb.__name__} is for mixtures of one column", "has 3"):
             verb([0.5])
-    with refused(ParameterError, "impute needs missing='ignore'"):
+    with rejected(ParameterError, "impute needs missing='ignore'"):
         model.impute(ROWS)
     one = GaussianMixture(2, random_state=0).fit(ROWS[:, :1])
     for q in (-0.1, 1.1, np.nan):
-        with refused(ParameterError, "q must be between 0 and 1"):
+        with rejected(ParameterError, "q must be between 0 and 1"):
             one.quantile([0.5, q])
     for n in (0, 1.5):
-        with refused(ParameterError, "n_samples must be a whole number of at least 1"):
+        with rejected(ParameterError, "n_samples must be a whole number of at least 1"):
             model.sample(n)
 
 
 def test_a_warm_start_from_another_kind_of_fit_is_rejected_with_the_remedy():
     for other in ({"n_components": 3}, {"covariance_type": "diag"}):
         model = GaussianMixture(2, random_state=0, warm_start=True).fit(ROWS)
-        with refused(ParameterError, "warm_start", "set warm_start=False"):
+        with rejected(ParameterError, "warm_start", "set warm_start=False"):
             model.set_params(**other).fit(ROWS)
 
 

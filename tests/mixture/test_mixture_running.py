@@ -244,7 +244,7 @@ def test_the_callback_sees_every_iteration_and_can_stop_it():
     np.testing.assert_array_equal(stopped.means_, seen[2].params.means)
 
 
-def test_a_callback_that_is_none_is_refused():
+def test_an_invalid_callback_is_rejected():
     with pytest.raises(ParameterError, match=r"callback must be None or a function.*got 3"):
         GaussianMixture(2, callback=3).fit(groups(50, d=3, k=2)[0])
 

@@ -220,7 +220,7 @@ def test_a_single_row_with_a_gap_is_answered():
     assert np.isfinite(model.impute(row)).all()
 
 
-def test_a_row_or_column_of_gaps_alone_is_refused():
+def test_a_row_or_column_of_missing_values_alone_is_rejected():
     X = gappy(groups(50, d=3, k=2)[0])
     nothing = X.copy()
     nothing[7] = np.nan

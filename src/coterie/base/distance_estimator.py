@@ -8,6 +8,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import validate_data
 
+from coterie.base.estimator import COLUMNS
+from coterie.core.attachments import detach
+from coterie.core.protocols import takes_series
 from coterie.core.repr_html import EstimatorHTMLMixin
 from coterie.data.frames import empty_frame, is_frame
 from coterie.distances.distance import Distance, as_distance
@@ -40,8 +43,10 @@ class DistanceEstimator(EstimatorHTMLMixin, ClusterMixin, SklearnExport, BaseEst
         return self.fit(X, sample_weight=sample_weight).labels_
 
     def _check_columns(self, X: Any, reset: bool) -> None:
-        """Check, or with `reset` store, number and names of the columns; series of different lengths have none."""
-        if isinstance(X, list) and len({np.shape(row) for row in X}) > 1:
+        """Check, or with `reset` (in a fit) store, number and names of the columns; ragged series have none."""
+        if reset:
+            detach(self, *COLUMNS)
+        if isinstance(X, list) and (len({np.shape(row) for row in X}) > 1 or (not reset and takes_series(self))):
             return
         names = getattr(X, "columns", None)
         columns = X if is_frame(X) else np.asarray(X) if names is None else empty_frame(names)

@@ -17,17 +17,20 @@ from coterie import interrupts, machine
 from coterie.core import loop
 from coterie.core.arguments import as_rng
 from coterie.core.arrays import is_sparse
+from coterie.core.attachments import detach
 from coterie.core.checkpoint import Checkpointer, HistoryRecorder, Store
 from coterie.core.protocols import Chunk, Engine, Model, Source
 from coterie.core.repr_html import EstimatorHTMLMixin
 from coterie.core.scale import LENGTHS, Powers, Scale, is_numbers, multiplied, times_power
-from coterie.data import as_source, opened
+from coterie.data import as_source, label_files, opened, streams
+from coterie.data.files import FileSource, scan_files
 from coterie.data.frames import empty_frame, is_frame
+from coterie.data.locations import is_paths
 from coterie.data.memory import MemorySource
 from coterie.data.scale_check import check_weights, divide_by_scale
 from coterie.data.summary import Summary, summarize
-from coterie.engines import as_engine, local
-from coterie.errors import InputError, ScaleError
+from coterie.engines import as_engine, local, released_on_error
+from coterie.errors import InputError, ParameterError, ScaleError
 from coterie.sklearn_export import SklearnExport
 
 COLUMNS = ("n_features_in_", "feature_names_in_")
@@ -89,6 +92,31 @@ class Estimator(EstimatorHTMLMixin, SklearnExport, BaseEstimator):
         """
         return self._map(X, "assign")
 
+    def predict_to(self, X: Any, path: Any, overwrite: bool = False) -> list[str]:
+        """Predict the cluster of every row, and write the labels to Parquet files, one for each part of the rows.
+
+        On a cluster each worker writes the labels of its rows, to a folder that all of them share. The column `cluster`
+        of all files, in the order of their names, is the result of `predict`.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, Dask array or path (n, d)
+            Rows with the same columns as in `fit`.
+        path : str or Path
+            Pattern of the file names, such as 'labels/*.parquet'. The folder is created.
+        overwrite : bool, default=False
+            Whether existing files that match the pattern are deleted first.
+
+        Returns
+        -------
+        list of str
+            The paths of the files.
+        """
+        source, engine, model = self._open_fitted(X, None)
+        pattern = label_files.check_pattern(path, overwrite)
+        step = partial(label_files.write_labels, partial(model.assign, self._params), pattern)
+        return list(engine.sum(step, source))
+
     def _map(self, X: Any, method: str) -> Any:
         """The results of a method of the model for all rows of `X`."""
         source, engine, model = self._open_fitted(X, None)
@@ -125,6 +153,7 @@ class Estimator(EstimatorHTMLMixin, SklearnExport, BaseEstimator):
 
     def _open_rows(self, X: Any, sample_weight: Any, first: bool, y: Any = None) -> tuple[Source, Engine, Summary]:
         """The rows unchanged, the engine and a summary; unless `first`, the columns must be those of `fit`."""
+        X = self._read(X)
         source = as_source(X, sample_weight, y)
         if not self._sparse and is_sparse(getattr(source, "X", None)):
             raise InputError(f"Input X is sparse: {self._name_in_errors} needs dense rows (X.toarray() converts them)")
@@ -160,6 +189,25 @@ class Estimator(EstimatorHTMLMixin, SklearnExport, BaseEstimator):
     def _is_warm(self) -> bool:
         """Whether a fit starts at the result of the last one."""
         return False
+
+    def _read(self, X: Any) -> Any:
+        """`X` in a form that can be used more than once: streams are read, and files, unless workers read them."""
+        is_local = isinstance(self.engine, local.Serial | local.Threads) or self.engine in ("auto", "serial", "threads")
+        return opened(X) if is_local or not is_paths(X) else scan_files(X, cache="none")
+
+    @staticmethod
+    def _is_stream(X: Any) -> bool:
+        """Whether `X` gives its rows in batches, each of which is a step of `partial_fit`."""
+        return streams.is_stream(X) or (isinstance(X, FileSource) and X.cache == "none")
+
+    def _partial_fit_batches(self, X: Any, sample_weight: Any, **fit_params: Any) -> Self:
+        """Update the estimator with each batch of a stream."""
+        if sample_weight is not None or any(value is not None for value in fit_params.values()):
+            names = " and ".join(["sample_weight", *fit_params])
+            raise ParameterError(f"{names} must be None for a stream: call partial_fit for each batch with its own")
+        for batch in streams.batches(X):
+            self.partial_fit(batch)
+        return self
 
     def _fit_rescaled(self, error: ScaleError, X: Any, sample_weight: Any, **fit_params: Any) -> Self:
         """Fit rows and weights divided by their scale, and multiply the results by it; no digit changes."""
@@ -197,10 +245,10 @@ class Estimator(EstimatorHTMLMixin, SklearnExport, BaseEstimator):
         return self
 
     def _divided(self, X: Any, sample_weight: Any, scale: Scale) -> tuple[Any, Any]:
-        """Rows and weights divided by their scale."""
+        """Rows and weights divided by their scale; files that are read in every pass stay a source."""
         source = self._source(X, sample_weight)
         scaled = divide_by_scale(source, scale, as_engine(self.engine, source, self.n_jobs))
-        return scaled.X, scaled.w
+        return getattr(scaled, "X", scaled), scaled.w
 
     def _source(self, X: Any, sample_weight: Any) -> Any:
         """The rows, unchanged."""
@@ -219,7 +267,8 @@ class Estimator(EstimatorHTMLMixin, SklearnExport, BaseEstimator):
         return times_power(-exponent, centers) if exponent else centers
 
     def _learn_columns(self, X: Any, source: Source) -> None:
-        """Store number and names of the columns after a successful fit."""
+        """Store number and names of the columns after a fit, and delete what was added after the last one."""
+        detach(self)
         self._store_scale(Scale(0, 0))
         self._check_columns(X, source, self, reset=True)
 
@@ -259,7 +308,8 @@ class Estimator(EstimatorHTMLMixin, SklearnExport, BaseEstimator):
             "checkpointer": checkpointer,
             **loop_options,
         }
-        with machine.one_blas_thread:  # so that initialisations and M-steps do not depend on the number of threads
+        with machine.one_blas_thread, released_on_error(engine, source):
+            # One BLAS thread, so that initialisations and M-steps do not depend on the number of threads.
             result = loop.fit(model, source, engine, rng=rng, **options)
             pieces = self._assign(model, source, engine, result)
         result = replace(result, memos=None)  # frees their memory before the labels are joined

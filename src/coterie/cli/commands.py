@@ -132,6 +132,7 @@ def predict(
     sheet: cli.Sheet = None,
     header_row: cli.HeaderRow = None,
     sql: cli.Sql = None,
+    series: cli.Series = None,
     batch_rows: cli.BatchRows = None,
     printing: cli.PrintOptions = PRINTING,
 ) -> None:  # fmt: skip
@@ -139,7 +140,7 @@ def predict(
     _run(
         jobs.predict, jobs.PredictJob, printing, output, model=model, path=data, proba=proba, distance=distance,
         missing=missing, force=force, batch_rows=batch_rows, sheet=sheet, header_row=header_row,
-        sql=sql,
+        sql=sql, series=cli.split(series),
     )  # fmt: skip
 
 
@@ -148,9 +149,9 @@ def compare(
     data: Table,
     /,
     *,
-    algorithm: Annotated[list[AlgorithmName], Parameter(
-        alias="-a", help="Clustering algorithm; repeat the option for each.",
-    )],
+    algorithm: Annotated[list[AlgorithmName] | None, Parameter(
+        alias="-a", help="Clustering algorithm; repeat the option for each. Default: some that suit the table.",
+    )] = None,
     k: Annotated[str, Parameter(
         name="-k", help="Number of clusters: a number, a range (3:8) to try, or auto for the recommended number.",
     )] = "auto",
@@ -161,7 +162,7 @@ def compare(
 ) -> None:  # fmt: skip
     """Compare algorithms on the same rows: scores, times and agreement."""
     _run(
-        jobs.compare, jobs.CompareJob, printing, page, table, running, path=data, algorithms=tuple(algorithm),
+        jobs.compare, jobs.CompareJob, printing, page, table, running, path=data, algorithms=tuple(algorithm or ()),
         k=cli.as_number(k),
     )  # fmt: skip
 

@@ -48,11 +48,11 @@ def _verdict(error: BaseException) -> tuple[Exit, *tuple[str, ...]]:
         return Exit.USAGE, f"Error: {error.filename} already exists. {advice}"
     from cyclopts import CycloptsError
 
-    from coterie.errors import InputError, NotConvergedError, ParameterError
+    from coterie.errors import ClusterError, InputError, NotConvergedError, ParameterError
 
     if isinstance(error, CycloptsError | ParameterError):
         return Exit.USAGE, f"Error: {error}"
-    if isinstance(error, InputError):
+    if isinstance(error, InputError | ClusterError):
         return Exit.DATA, f"Error: {error}"
     if isinstance(error, NotConvergedError):
         return Exit.NOT_CONVERGED, f"Error: {error}"

@@ -25,6 +25,9 @@ HeaderRow = Annotated[int | None, Parameter(
 Sql = Annotated[str | None, Parameter(
     group=DATA, help="Query in a DuckDB database, or about the table data in a .csv, .parquet or .ndjson file.",
 )]  # fmt: skip
+Series = Annotated[Names, Parameter(
+    group=DATA, help="Columns of a long table of series: their name, the time and the value, as in id,time,value.",
+)]  # fmt: skip
 Force = Annotated[bool, Parameter(group=FILES, help="Overwrite existing files.")]
 BatchRows = Annotated[int | None, Parameter(
     group=RUNNING,
@@ -49,6 +52,7 @@ class DataOptions(OptionGroup):
     sheet: Sheet = None
     header_row: HeaderRow = None
     sql: Sql = None
+    series: Series = None
     columns: Annotated[Names, Parameter(
         alias="-c", help="Columns to use, separated by commas. Default: all numeric columns except identifiers.",
     )] = None  # fmt: skip
@@ -81,7 +85,7 @@ class DataOptions(OptionGroup):
     )] = "error"  # fmt: skip
 
     def as_dict(self) -> dict[str, Any]:
-        lists = ("columns", "exclude", "include", "one_hot", "transform", "na_values")
+        lists = ("series", "columns", "exclude", "include", "one_hot", "transform", "na_values")
         return super().as_dict() | {name: split(getattr(self, name)) for name in lists}
 
 
@@ -145,7 +149,8 @@ class PlaceOptions(OptionGroup):
     """Where a fit runs, and its checkpoint."""
 
     engine: Annotated[str, Parameter(
-        help="Where to compute: local; dask (threads in this process); or dask:tcp://host:8786 (a cluster).",
+        help="Where to compute: local; dask (threads in this process); or a cluster: dask:tcp://host:8786, "
+        "ray://host:10001.",
     )] = "local"  # fmt: skip
     checkpoint: Annotated[Path | None, Parameter(
         help="File in which the state of the fit is saved about once a second. Run the same command again to resume. "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -14,7 +13,7 @@ from coterie.core.accelerate import Squarem
 from coterie.core.checkpoint import Checkpointer, DescentState
 from coterie.core.clock import Descents
 from coterie.core.progress import Callback, Progress
-from coterie.core.protocols import Engine, Memo, Model, Params, Source
+from coterie.core.protocols import Engine, EStep, Memo, Model, Params, Source
 from coterie.core.recovery import Recovery
 
 
@@ -152,7 +151,7 @@ class Descent:
 
     def _pass(self, params: Params, memos: list[Memo] | None) -> tuple[Any, list[Memo]]:
         self.passes += 1
-        return self.engine.scan(partial(self.model.e_step, params), self.source, memos)
+        return self.engine.scan(EStep(self.model.e_step, params), self.source, memos)
 
     def resume(self, saved: DescentState, recovery: Recovery) -> Fit:
         """The fit as it was when it was interrupted; the pass that restores its statistics does not count."""
@@ -169,5 +168,5 @@ def _with_stats(fit: Fit, model: Model, source: Source, engine: Engine) -> Fit:
     """The fit with its statistics, which are computed again if it was restored from a checkpoint."""
     if fit.stats is not None:
         return fit
-    stats, _ = engine.scan(partial(model.e_step, fit.params), source, model.initial_memos(source))
+    stats, _ = engine.scan(EStep(model.e_step, fit.params), source, model.initial_memos(source))
     return replace(fit, stats=stats)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -30,6 +31,13 @@ class Chunk(NamedTuple):
 
 Part = Callable[[], Chunk]  # loads its chunk in the process that calls it; picklable
 Step = Callable[..., Any]  # step(chunk), or step(chunk, memo)
+
+
+class EStep(partial[Any]):
+    """``EStep(model.e_step, params)`` is a step whose memo depends on `params` and the rows, not on earlier memos.
+
+    Earlier memos change the time it takes. So a lost memo is computed again by the last step alone.
+    """
 
 
 class Source(Protocol):
@@ -71,7 +79,7 @@ class Engine(Protocol):
         """Like `sum`, for steps with memos: ``step(chunk, memo) -> stats, memo``.
 
         The next pass hands each memo to the step of the same part. The memo stays in the process that holds the part.
-        A step may modify its memo in place, so an engine that could repeat a step passes a copy.
+        A step may modify its memo in place, so an engine that repeats a step passes a copy, or computes the memo again.
         """
 
     def map(self, step: Step, source: Source, memos: list[Memo] | None = None) -> list[Any]:
@@ -221,6 +229,18 @@ class LocationScale(Protocol):
     scale: Any
 
 
+@runtime_checkable
+class StepSequence(Protocol):
+    """A pipeline: steps with names, of which the last is the estimator."""
+
+    steps: Any
+
+
+def last_step(model: Any) -> Any:
+    """The estimator at the end of a pipeline; any other model unchanged."""
+    return model.steps[-1][1] if isinstance(model, StepSequence) else model
+
+
 def is_estimator(value: Any) -> bool:
     """Whether `value` is an estimator or a class of estimators. A table with a column named "fit" is not."""
     return hasattr(value if isinstance(value, type) else type(value), "fit")
@@ -234,3 +254,11 @@ def can_predict(estimator: Any, method: str = "predict") -> bool:
 def parameters_of(estimator: Any) -> dict[str, Any]:
     """The parameters of an estimator by name; empty if it does not declare them."""
     return estimator.get_params(deep=False) if hasattr(type(estimator), "get_params") else {}
+
+
+def takes_series(estimator: Any) -> bool:
+    """Whether the rows of an estimator are time series, which may have different lengths."""
+    if hasattr(estimator, "max_iter_barycenter"):
+        return True
+    metric = parameters_of(estimator).get("metric")
+    return (metric if isinstance(metric, str) else getattr(metric, "name", None)) == "dtw"

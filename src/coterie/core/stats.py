@@ -7,9 +7,10 @@ import operator
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from functools import reduce
-from typing import Any, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 T = TypeVar("T")
+FAN_IN = 8  # nodes that are added up to one node of the next level
 
 
 @dataclass(frozen=True)
@@ -55,18 +56,52 @@ class FirstRow(Stats):
         return type(self)(self.rows + other.rows, min(self.index, self.rows + other.index))
 
 
-def tree_sum(items: Iterable[T], add: Callable[[T, T], T] = operator.add, fan_in: int = 8) -> T:
+class Node(NamedTuple):
+    """The sum of ``fan_in ** level`` consecutive items, which begin with number ``position * fan_in ** level``."""
+
+    level: int
+    position: int
+    value: Any
+
+
+def tree_sum(items: Iterable[T], add: Callable[[T, T], T] = operator.add, fan_in: int = FAN_IN) -> T:
     """Sum `items` in a tree whose shape depends only on their number.
 
     All engines use this function, so their results have the same rounding. Only O(fan_in log n) items are in memory.
     """
-    levels: list[list[T]] = []
-    for item in items:
-        for level in range(len(levels) + 1):
-            if level == len(levels):
-                levels.append([])
-            levels[level].append(item)
-            if len(levels[level]) < fan_in:
-                break
-            item, levels[level] = reduce(add, levels[level]), []
-    return reduce(add, [item for level in reversed(levels) for item in level])
+    nodes = tree_nodes((Node(0, i, item) for i, item in enumerate(items)), add, fan_in)
+    total: T = reduce(add, [node.value for node in nodes])
+    return total
+
+
+def tree_nodes(
+    nodes: Iterable[Node], add: Callable[[Any, Any], Any] = operator.add, fan_in: int = FAN_IN
+) -> list[Node]:
+    """Add up nodes, which are in the order of their items, to as few nodes of the same tree as possible.
+
+    A worker does this for its items, whichever these are. The nodes of all workers together give `tree_sum`.
+    """
+    result: list[Node] = []
+    for node in nodes:
+        result.append(node)
+        while _is_complete(result[-fan_in:], fan_in):
+            group = result[-fan_in:]
+            value = reduce(add, [member.value for member in group])
+            result[-fan_in:] = [Node(group[0].level + 1, group[0].position // fan_in, value)]
+    return result
+
+
+def _is_complete(nodes: list[Node], fan_in: int) -> bool:
+    """Whether the nodes are all children of one node."""
+    first, last = nodes[0], nodes[-1]
+    return (
+        last.position % fan_in == fan_in - 1
+        and last.position - first.position == fan_in - 1
+        and len(nodes) == fan_in
+        and all(node.level == last.level for node in nodes)
+    )
+
+
+def first_item(node: Node, fan_in: int = FAN_IN) -> int:
+    """Number of the first item of a node."""
+    return int(node.position * fan_in**node.level)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import sys
-from os import PathLike
 from typing import Any
 
+from coterie.core.lazy import attach
 from coterie.core.protocols import Source
 
-__all__ = ["as_source", "opened"]
+__all__ = ["FileSource", "as_source", "opened", "scan_files"]
+
+_HOME = {"FileSource": "files", "scan_files": "files"}
+
+__getattr__ = attach(__name__, {name: f"{__name__}.{module}" for name, module in _HOME.items()})
 
 
 def as_source(X: Any, sample_weight: Any = None, y: Any = None) -> Source:
@@ -19,11 +23,14 @@ def as_source(X: Any, sample_weight: Any = None, y: Any = None) -> Source:
     - a NumPy array (memory-mapped too), a SciPy sparse matrix, or a PyTorch tensor;
     - a pandas, Polars or Arrow table; Polars columns of lists of numbers (embeddings) become one column for each
       element, also in files and LazyFrames;
-    - a Polars LazyFrame, the path of a .csv, .tsv, .txt, .parquet, .arrow, .feather, .ndjson, .jsonl, .xlsx, .xls,
-      .ods, .npy, .npz or .safetensors file, or a pattern of Parquet files (``"year/*.parquet"``). It is read once, in
-      batches if the format allows it, into memory; or into a temporary file in TMPDIR if it needs more than a quarter
-      of the free memory;
-    - a relation of DuckDB (``duckdb.sql("SELECT …")``), through Arrow;
+    - a Polars LazyFrame, or the path of a .csv, .tsv, .txt, .parquet, .arrow, .feather, .ndjson, .jsonl, .xlsx, .xls,
+      .ods, .npy, .npz or .safetensors file. It is read once, in batches if the format allows it, into memory; or into a
+      temporary file in TMPDIR if it needs more than a quarter of the free memory;
+    - several files with the same columns: a list of paths, a folder, a pattern (``"year/*.parquet"``), or addresses
+      such as ``s3://bucket/year/*.parquet``. They are read in the same way;
+    - the result of `scan_files`, which can also be read again in every pass;
+    - a stream, which is read once: a relation of DuckDB (``duckdb.sql("SELECT …")``), a dataset or RecordBatchReader of
+      PyArrow, any object with an Arrow C stream, or an iterator of frames or arrays with the same columns;
     - a Dask array or DataFrame.
 
     float32 stays float32, other numbers become float64. Data is copied only if necessary.
@@ -32,21 +39,28 @@ def as_source(X: Any, sample_weight: Any = None, y: Any = None) -> Source:
         from coterie.data.dask import dask_source
 
         return dask_source(X, sample_weight, y)
+    from coterie.data.files import FileSource, file_source
     from coterie.data.memory import memory_source
 
-    return memory_source(opened(X), sample_weight, y)
+    X = opened(X)
+    return file_source(X, sample_weight, y) if isinstance(X, FileSource) else memory_source(X, sample_weight, y)
 
 
 def opened(X: Any) -> Any:
-    """Read `X` if it is a path or a LazyFrame, and convert tensors and vector columns; return other data unchanged.
+    """Read `X` if it is a path, a LazyFrame or a stream, and convert tensors and vector columns.
 
-    Functions that use `X` more than once call it first, so that no file is read twice.
+    Other data is returned unchanged.
+    Functions that use `X` more than once call it first, so that no file is read twice. A `FileSource` with
+    ``cache="none"`` is returned unchanged.
     """
-    from coterie.data import frames, tensors
+    from coterie.data import locations, streams, tensors
+    from coterie.data.files import FileSource, scan_files
     from coterie.data.tables import numeric_rows
 
-    if isinstance(X, str | PathLike):
-        return numeric_rows.read(X)
+    if locations.is_paths(X):
+        X = scan_files(X) if locations.is_several(X) else numeric_rows.read(X)
+    if isinstance(X, FileSource):
+        return X if X.cache == "none" else X.cached_rows()
     polars = sys.modules.get("polars")
     if polars is not None and isinstance(X, polars.LazyFrame):
         return numeric_rows.collect(X)
@@ -54,6 +68,6 @@ def opened(X: Any) -> Any:
         from coterie.data.tables.vector_columns import flatten
 
         return flatten(X)
-    if frames.is_relation(X):
-        return numeric_rows.relation_rows(X)
+    if streams.is_stream(X):
+        return streams.read_stream(X)
     return tensors.as_array(X)

@@ -9,7 +9,10 @@ import numpy as np
 
 from coterie.errors import InputError
 
-ENCODE = "Drop them, or encode them first (one column for each category)"
+ENCODE = (
+    "Drop them, or encode them first (one column for each category). coterie.Job(X, k=3).run() reads amounts such as "
+    '"$1,001.35", percentages, dates and yes/no as numbers'
+)
 
 
 def is_frame(X: Any) -> bool:

@@ -65,8 +65,7 @@ class MemorySource(ArraySource):
         n, d = self.shape
         if self.chunk_rows is not None:
             return [*range(0, n, self.chunk_rows), n]
-        count = part_count(n, d, self.dtype.itemsize)
-        return [n * i // count for i in range(count + 1)]
+        return part_bounds(n, d, self.dtype.itemsize)
 
     def _load(self, part: int, start: int, stop: int) -> Chunk:
         w, y = self._row_values(slice(start, stop))
@@ -96,15 +95,18 @@ class MemorySource(ArraySource):
         return [whole[start:stop] for start, stop in pairwise(self._bounds())]
 
     def join(self, pieces: list[Any]) -> np.ndarray[Any, Any]:
-        whole = pieces[0].base
-        if isinstance(whole, np.ndarray) and _are_parts_of(whole, pieces):
-            return whole  # the pieces are from `allocate`, so no copy is needed
-        return np.concatenate(pieces)
+        return joined(pieces)
 
 
 def _write_mapped(function: Callable[[Any], Any], chunk: Chunk, values: np.ndarray[Any, Any]) -> None:
     X = function(chunk.X)
     values[:] = X.data if sparse.issparse(X) else X
+
+
+def joined(pieces: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
+    """Results of parts in one array; those that `allocate` returned are not copied."""
+    whole = pieces[0].base
+    return whole if isinstance(whole, np.ndarray) and _are_parts_of(whole, pieces) else np.concatenate(pieces)
 
 
 def _are_parts_of(whole: np.ndarray[Any, Any], pieces: list[np.ndarray[Any, Any]]) -> bool:
@@ -121,6 +123,12 @@ def part_count(n: int, d: int, itemsize: int) -> int:
     size = n * d * itemsize
     count = -(-size // SMALL_PART) if size < 8 * SMALL_PART else -(-size // (8 * LARGE_PART)) * 8
     return max(1, min(count, n // PART_ROWS))
+
+
+def part_bounds(n: int, d: int, itemsize: int) -> list[int]:
+    """Numbers of the first rows of the parts of n rows, then n; they depend on the shape only."""
+    count = part_count(n, d, itemsize)
+    return [n * i // count for i in range(count + 1)]
 
 
 def memory_source(X: Any, sample_weight: Any = None, y: Any = None) -> MemorySource:

@@ -27,10 +27,13 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 def empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
     """An uninitialised array: in memory if enough is free, otherwise in a temporary file."""
+    return np.empty(shape, dtype) if is_small(shape, dtype) else mapped_zeros(shape, dtype)
+
+
+def is_small(shape: tuple[int, ...], dtype: Any) -> bool:
+    """Whether an array of this shape should be in memory."""
     nbytes = _size(shape, dtype)
-    if nbytes <= SMALL or nbytes < machine.free_memory() // SHARE:
-        return np.empty(shape, dtype)
-    return mapped_zeros(shape, dtype)
+    return nbytes <= SMALL or nbytes < machine.free_memory() // SHARE
 
 
 def mapped_zeros(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
@@ -53,6 +56,51 @@ def temporary_file(nbytes: int = 0) -> IO[bytes]:
             _allocate(file.fileno(), nbytes)
         stack.pop_all()
     return file
+
+
+class GrowingArray:
+    """Rows that are appended until their number is known: in memory, or in a temporary file once they need too much."""
+
+    def __init__(self, width: int, dtype: Any) -> None:
+        self.width, self.dtype = width, np.dtype(dtype)
+        self._rows, self._blocks = 0, list[np.ndarray[Any, Any]]()
+        self._file: IO[bytes] | None = None
+
+    @property
+    def _nbytes(self) -> int:
+        return _size((self._rows, self.width), self.dtype)
+
+    def append(self, rows: np.ndarray[Any, Any]) -> None:
+        self._rows += len(rows)
+        if self._file is None and not is_small((self._rows, self.width), self.dtype):
+            self._file = temporary_file(self._nbytes)
+            for block in self._blocks:
+                self._write(block)
+            self._blocks.clear()
+        if self._file is None:
+            self._blocks.append(rows.astype(self.dtype))  # a copy: a stream may use its memory again
+        else:
+            self._write(rows)
+
+    def _write(self, rows: np.ndarray[Any, Any]) -> None:
+        assert self._file is not None
+        with convert_disk_errors(self._nbytes):
+            self._file.write(np.ascontiguousarray(rows, self.dtype).data)
+
+    def close(self) -> None:
+        """Delete the temporary file."""
+        if self._file is not None:
+            self._file.close()
+
+    def finish(self) -> np.ndarray[Any, Any]:
+        """All rows (n, width)."""
+        if self._file is None:
+            return np.concatenate(self._blocks)
+        with self._file, convert_disk_errors(self._nbytes):
+            self._file.flush()
+            self._file.truncate(self._nbytes)
+            mapped = mmap.mmap(self._file.fileno(), self._nbytes)
+        return np.frombuffer(mapped, self.dtype).reshape(self._rows, self.width)
 
 
 @contextmanager

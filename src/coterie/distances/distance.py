@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from coterie.core.arrays import Array, is_sparse
+from coterie.core.in_memory import check_in_memory
 from coterie.data import as_source
 from coterie.data.summary import check_finite
 from coterie.engines.local import Threads
@@ -81,11 +82,11 @@ def check_symmetric(distance: Distance, reason: str) -> None:
 
 def dense_rows(X: Any, name: str = "X") -> Array:
     """The rows of `X` as an array in memory; sparse and Dask arrays raise an `InputError`."""
-    source = as_source(X)
-    rows = getattr(source, "X", None)
-    if not isinstance(rows, np.ndarray):
-        kind, method = ("sparse", "toarray") if is_sparse(rows) else ("a Dask array", "compute")
-        raise InputError(f"{name} is {kind}: distances need dense rows in memory; pass {name}.{method}()")
+    source: Any = as_source(X)
+    check_in_memory(source, "a matrix of distances", name)
+    rows: Array = source.X
+    if is_sparse(rows):
+        raise InputError(f"{name} is sparse, but distances need dense rows: pass {name}.toarray()")
     check_finite(source, Threads(1))
     return rows
 

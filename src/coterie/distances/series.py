@@ -88,7 +88,7 @@ def as_series(X: Any, name: str = "X") -> Series:
     if is_frame(X):
         X = frame_to_array(X)[0]
     if hasattr(X, "__dask_graph__"):
-        raise InputError(f"{name} is a Dask array: distances need series in memory; pass {name}.compute()")
+        raise InputError(f"{name} is a Dask array, but distances need all series in memory: pass {name}.compute()")
     if isinstance(X, np.ndarray) and X.dtype != object:
         return _from_array(X, name)
     try:
@@ -156,6 +156,8 @@ def _from_array(X: Array, name: str) -> Series:
         if len(empty):
             raise InputError(f"{name}[{empty[0]}] is empty (all values are NaN): a series needs at least one value")
         _check_finite(values, length, lambda i: f"{name}[{i}]")
+        values = values[np.arange(longest) < length[:, None]]  # without NaN, which model files do not contain
+        return Series(_read_only(values), np.cumsum(length) - length, length)
     return Series(_read_only(values.reshape(n * longest, channels)), np.arange(n) * longest, length)
 
 

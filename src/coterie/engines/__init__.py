@@ -1,14 +1,28 @@
-"""Engines run computations on the parts of a source: serially, in threads, or on a Dask cluster."""
+"""Engines run computations on the parts of a source: serially, in threads, or on a Dask or Ray cluster."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from coterie.core.protocols import Engine, Source
 from coterie.errors import ParameterError
 from coterie.machine import thread_count
 
-__all__ = ["as_engine"]
+__all__ = ["as_engine", "released_on_error"]
+
+
+@contextmanager
+def released_on_error(engine: Engine, source: Source) -> Iterator[None]:
+    """Context that frees the memory of a cluster after an error; a traceback would keep the source until the next."""
+    try:
+        yield
+    except BaseException:
+        if hasattr(engine, "release"):
+            engine.release(source)
+        raise
 
 
 def as_engine(engine: Any, source: Source, n_jobs: int | None = None) -> Engine:
@@ -16,8 +30,9 @@ def as_engine(engine: Any, source: Source, n_jobs: int | None = None) -> Engine:
 
     Parameters
     ----------
-    engine : {'auto', 'serial', 'threads', 'dask'} or Engine
-        Name of an engine, or an object with the methods `sum`, `scan` and `map`, which is returned.
+    engine : {'auto', 'serial', 'threads', 'dask', 'ray'} or Engine
+        Name of an engine; 'ray://host:10001' includes the address of a cluster. Or an object with the methods `sum`,
+        `scan` and `map`, which is returned.
     source : Source
         The rows to compute on.
     n_jobs : int or None, default=None
@@ -48,12 +63,22 @@ def as_engine(engine: Any, source: Source, n_jobs: int | None = None) -> Engine:
             raise ParameterError(f"engine={name!r} cannot read a Dask array: use engine='dask', or pass X.compute()")
         return Serial() if name == "serial" else Threads(n_jobs)
     if name == "dask":
-        if source.engine != "dask":
-            raise ParameterError(
-                "engine must be 'auto', 'serial' or 'threads' for data in memory; got 'dask', which requires a Dask "
-                "array: convert X with dask.array.from_array"
-            )
-        from coterie.engines.dask import Dask
+        return _dask(source)
+    if name == "ray" or name.startswith("ray:"):
+        from coterie.engines.ray import connected
 
-        return Dask()
-    raise ParameterError(f"engine must be 'auto', 'serial', 'threads', 'dask' or an Engine; got {engine!r}")
+        return connected(name)
+    raise ParameterError(f"engine must be 'auto', 'serial', 'threads', 'dask', 'ray' or an Engine; got {engine!r}")
+
+
+def _dask(source: Source) -> Engine:
+    needs_client = source.engine != "dask"
+    if not needs_client or "distributed" in sys.modules:
+        from coterie.engines.dask import Dask, current_client
+
+        if not needs_client or current_client() is not None:
+            return Dask()
+    raise ParameterError(
+        "engine must be 'auto', 'serial' or 'threads' for data in memory; got 'dask', which requires a Dask array or "
+        "an open client of a cluster: convert X with dask.array.from_array, or create a distributed.Client"
+    )

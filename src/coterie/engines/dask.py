@@ -1,4 +1,4 @@
-"""The Dask engine: steps are sent to the workers that hold the rows, and only statistics are returned."""
+"""The Dask engine: a pass is one task for each worker, and only statistics are returned."""
 
 from __future__ import annotations
 
@@ -13,27 +13,44 @@ import dask
 
 from coterie.core.protocols import Chunk, Memo, Source, Step
 from coterie.core.stats import tree_sum
+from coterie.engines.passes import ClusterEngine
 from coterie.errors import ParameterError
 
 TIMEOUT = "10s"  # for the connection to the scheduler
 
 
 @dataclass(frozen=True)
-class Dask:
+class Dask(ClusterEngine):
     """The current Dask scheduler: a cluster if a client is open, else this process.
 
-    Each pass sends the step to all parts, adds the statistics in a tree on the workers, and fetches one result.
+    On a cluster, each part is stored on one worker, and a pass sends one task to each worker, which returns sums of its
+    parts. In this process, each part is a task of Dask, and is read again in each pass unless it is persisted.
     """
 
+    def _new_placement(self, source: Source) -> Any:
+        from coterie.engines.dask_placement import DaskPlacement
+
+        return DaskPlacement(current_client(), source)
+
     def sum(self, step: Step, source: Source) -> Any:
-        return dask.compute(tree_sum(self.map(step, source), _add))[0]
+        if current_client() is not None:
+            return super().sum(step, source)
+        return dask.compute(tree_sum(self._tasks(step, source), _add))[0]
 
     def scan(self, step: Step, source: Source, memos: list[Memo] | None) -> tuple[Any, list[Memo]]:
-        pairs = dask.persist(*self.map(step, source, memos or [None] * len(source.parts())))
+        if current_client() is not None:
+            return super().scan(step, source, memos)
+        pairs = dask.persist(*self._tasks(step, source, memos or [None] * len(source.parts())))
         stats = dask.compute(tree_sum([pair[0] for pair in pairs], _add))[0]
         return stats, [pair[1] for pair in pairs]
 
     def map(self, step: Step, source: Source, memos: list[Memo] | None = None) -> list[Any]:
+        """The results as delayed values; on a cluster they are computed now, and stay on the workers."""
+        if current_client() is None:
+            return self._tasks(step, source, memos)
+        return super().map(step, source, memos)
+
+    def _tasks(self, step: Step, source: Source, memos: list[Memo] | None = None) -> list[Any]:
         shared = dask.delayed(step, traverse=False)  # one task, so that each worker receives the parameters once
         run = dask.delayed(_run, pure=False)
         if memos is None:
@@ -41,11 +58,24 @@ class Dask:
         return [run(shared, part, memo) for part, memo in zip(source.parts(), memos, strict=True)]
 
 
+def current_client() -> Any:
+    """Client of the cluster; None without a cluster."""
+    try:
+        from distributed import get_client
+
+        return get_client()
+    except (ImportError, ValueError):
+        return None
+
+
 @contextmanager
-def connected(address: str) -> Iterator[None]:
-    """Context in which Dask uses the cluster at `address`; without an address, the threads of this process."""
+def connected(address: str) -> Iterator[int]:
+    """Context in which Dask uses the cluster at `address`, with its number of workers.
+
+    Without an address, Dask uses the threads of this process, and the number is 0.
+    """
     if not address:
-        yield
+        yield 0
         return
     try:
         from distributed import Client
@@ -59,7 +89,10 @@ def connected(address: str) -> Iterator[None]:
             "Check the address, and that the scheduler is running"
         ) from error
     with client:
-        yield
+        n_workers = len(client.nthreads())
+        if not n_workers:
+            raise ParameterError(f"the cluster at {address} has no workers: start some with `dask worker {address}`")
+        yield n_workers
 
 
 _add = dask.delayed(operator.add, pure=True)

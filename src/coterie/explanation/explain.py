@@ -7,7 +7,7 @@ import numpy as np
 
 from coterie.core.arguments import in_order, whole_number
 from coterie.core.arrays import Array
-from coterie.core.protocols import can_predict, is_estimator
+from coterie.core.protocols import can_predict, is_estimator, last_step
 from coterie.data.memory import as_weights
 from coterie.data.row_sample import sample_rows
 from coterie.errors import InputError, ParameterError
@@ -146,8 +146,7 @@ def explanation(
 def _labels(model: Any, X: Any, n: int) -> Any:
     if not is_estimator(model):
         return model
-    last = model.steps[-1][1] if hasattr(model, "steps") else model
-    labels = getattr(last, "labels_", None)
+    labels = getattr(last_step(model), "labels_", None)
     if labels is not None and len(labels) == n:
         return np.asarray(labels)
     if can_predict(model):

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from coterie import machine
 from coterie.core.arguments import one_of
 from coterie.core.arrays import Array
+from coterie.core.attachments import detach
 from coterie.core.scale import LENGTHS, Scale, multiplied
 from coterie.core.stored import stored
 from coterie.data import opened
@@ -238,6 +239,7 @@ class DivisiveClustering(TreeEstimator):
             k = min(n_clusters, 1 + len(splits.split))
         cluster = splits.clusters(k)
         names = self._store_result(splits.to_single_objects() if self.compute_full_tree else splits, cluster, exponent)
+        detach(self, "_distance", "_columns")  # of an earlier fit with 'diana'
         bisections.keep(X, self, names)
         self._splits = bisections
         if n_clusters is not None and k < n_clusters:

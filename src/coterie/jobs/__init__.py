@@ -6,11 +6,13 @@ Importing this module is cheap: NumPy, Polars and estimators are loaded when a j
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
+from coterie.algorithms import OPTIONS
 from coterie.core.progress import Callback, Progress, silent
 from coterie.exports import Dialect, ExportFormat
 from coterie.preparation import Dates, DecimalMark, Missing, ModelMissing, PreparationOptions, Scale
@@ -53,6 +55,13 @@ Budget: TypeAlias = Literal["quick", "normal", "thorough"]
 Device: TypeAlias = Literal["auto", "cpu", "cuda"]
 Number: TypeAlias = int | tuple[int, int] | Literal["auto"]
 
+OTHER_NAMES = {
+    "method": "algorithm",
+    "n_clusters": "k",
+    "n_components": "k",
+    "random_state": "seed",
+    "n_jobs": "threads",
+}
 FILES = ("checkpoint", "output", "model", "report", "animate")  # options that are paths, and may be strings
 
 
@@ -72,7 +81,16 @@ class TableJob(PreparationOptions):
     sheet: str | None = None  # of a workbook; by default the first
     header_row: int | None = None  # line or row of the column names, counted from 1; None finds it
     sql: str | None = None  # query in a DuckDB database, or about the table ``data`` in the file
+    series: tuple[str, ...] = ()  # of a long table of series: the columns of their names, of times and of values
     frame: Any = field(default=None, repr=False, compare=False)  # data frame in memory
+
+    def __new__(cls, *arguments: Any, **options: Any) -> Self:
+        """Reject unknown options with the name to use."""
+        known = {each.name for each in fields(cls)}
+        for name in options:
+            if name not in known:
+                raise TypeError(_unknown_option(cls.__name__, name, known))
+        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         if not isinstance(self.path, str | PathLike):
@@ -80,9 +98,24 @@ class TableJob(PreparationOptions):
 
             object.__setattr__(self, "frame", self.path)
             object.__setattr__(self, "path", DATA_FRAME)
+        if isinstance(self.series, str):
+            object.__setattr__(self, "series", tuple(name.strip() for name in self.series.split(",")))
+        if self.series and self.id is None:
+            object.__setattr__(self, "id", self.series[0])
+        if self.series and getattr(self, "algorithm", None) == "kmeans":  # K-means of series
+            object.__setattr__(self, "algorithm", "kmeans-dtw")
         for name in ("path", *FILES):
             if isinstance(value := getattr(self, name, None), str):
                 object.__setattr__(self, name, Path(value))
+
+
+def _unknown_option(job: str, name: str, known: set[str]) -> str:
+    """The message about an option that a job does not have."""
+    if name in OPTIONS and "options" in known:
+        return f"{job} has no option {name!r}: options of algorithms are options={{{name!r}: ...}}"
+    similar = OTHER_NAMES.get(name) or next(iter(get_close_matches(name, sorted(known), 1)), None)
+    remedy = f"use {similar}=" if similar in known else f"options are {', '.join(sorted(known - {'frame'}))}"
+    return f"{job} has no option {name!r}: {remedy}"
 
 
 @dataclass(frozen=True)
@@ -105,7 +138,7 @@ class Job(TableJob):
     budget: Budget = "normal"  # effort spent on choosing K
     sample: int | None = None  # fit on this number of random rows; assign the others to the nearest cluster
     strict: bool = False  # whether a fit that has not converged is an error
-    engine: str = "local"  # or ``dask`` (its threads in this process) or ``dask:tcp://host:8786`` (a cluster)
+    engine: str = "local"  # ``dask`` (its threads here), or a cluster: ``dask:tcp://host:8786``, ``ray``
     checkpoint: Path | None = None  # state of the fit, which resumes from it if it exists; it is deleted at the end
     output: Path | None = None  # the table with its clusters
     safe_csv: bool = False  # write a quote before text in CSV that a spreadsheet program would run as a formula
@@ -138,6 +171,7 @@ class PredictJob:
     sheet: str | None = None
     header_row: int | None = None
     sql: str | None = None
+    series: tuple[str, ...] = ()
     output: Path | None = None
     safe_csv: bool = False
     force: bool = False

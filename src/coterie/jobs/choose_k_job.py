@@ -53,11 +53,9 @@ def execute(job: ChooseJob, callback: Callback) -> ChoiceResult:
 
 
 def check_k_can_be_chosen(method: str) -> None:
-    """Reject series and mixed columns: criteria need rows of numbers."""
-    algorithm = algorithm_of(method)
-    if algorithm.series or algorithm.mixed:
-        kind = "series" if algorithm.series else "mixed column types"
-        raise ParameterError(f"K cannot be chosen for {kind}: set it for {method}, for example -k 3.")
+    """Reject mixed columns: criteria need rows of numbers, or series."""
+    if algorithm_of(method).mixed:
+        raise ParameterError(f"K cannot be chosen for mixed column types: set it for {method}, for example -k 3.")
 
 
 def choose(

@@ -41,7 +41,7 @@ def command_line(job: TableJob) -> str:
         words += ["--engine", job.engine] if job.engine != "local" else []
     if isinstance(job, Job | ChooseJob) and job.budget != "normal":
         words += ["--budget", job.budget]
-    for name in ("columns", "exclude", "include", "one_hot", "transform", "na_values"):
+    for name in ("series", "columns", "exclude", "include", "one_hot", "transform", "na_values"):
         if getattr(job, name):
             words += [_option(name), join_names(getattr(job, name))]
     defaults = {
@@ -56,7 +56,7 @@ def command_line(job: TableJob) -> str:
         "missing": "error",
     }
     for name, default in defaults.items():
-        if getattr(job, name) != default:
+        if getattr(job, name) != default and not (name == "id" and job.series):
             words += [_option(name), str(getattr(job, name))]
     return shlex.join([*words, "--seed", str(job.seed)])
 

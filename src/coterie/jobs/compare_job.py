@@ -11,6 +11,7 @@ from coterie.core.formatting import count
 from coterie.core.progress import Callback, Progress, silent
 from coterie.errors import InputError, ParameterError
 from coterie.jobs import CompareJob
+from coterie.jobs.algorithm_choice import default_algorithms, recommend
 from coterie.jobs.choose_k_job import choose, reusable_sweep
 from coterie.jobs.command_line import report_source
 from coterie.jobs.fitting import fit
@@ -21,6 +22,7 @@ from coterie.metrics import adjusted_rand_score, calinski_harabasz_score, davies
 from coterie.preparation.fit_preparation import PreparedTable, prepare
 from coterie.report.build.cluster_summaries import notes, table_fields
 from coterie.report.build.fitted_model import FittedModel
+from coterie.report.build.reliability import resampling_stability
 from coterie.report.build.silhouettes import silhouettes
 from coterie.report.html.report import Absent
 from coterie.report.results import ComparisonResult, Contestant
@@ -36,11 +38,13 @@ def execute(job: CompareJob, callback: Callback) -> ComparisonResult:
     table = job_table(job, callback)
     prepared = prepare(table, job, ALGORITHMS["kmeans"], callback)
     ks, k_notes, sweep = _ks(job, prepared, callback)
-    pairs = [(method, k) for method in dict.fromkeys(job.algorithms) for k in ks]
+    algorithms, algorithm_notes = _algorithms(job, prepared)
+    pairs = [(method, k) for method in algorithms for k in ks]
     runs: list[Contestant] = []
     labels: list[NDArray[np.integer]] = []
     warnings: list[str] = []
     swept: dict[tuple[str, int], FittedModel] = {}
+    models: list[Any] = []
     for done, (method, k) in enumerate(pairs):
         callback(Progress(f"fitting {method}, K = {k}", done, len(pairs)))
         result = fit(job, method, k, prepared, {}, silent, sweep=sweep if method == "kmeans" else None)
@@ -48,16 +52,19 @@ def execute(job: CompareJob, callback: Callback) -> ComparisonResult:
             swept[method, k] = result
         runs.append(_contestant(method, k, result, prepared, job))
         labels.append(result.labels)
+        models.append(result.model)
         warnings += _warnings(method, k, result)
     runs = _mark_best(runs)
+    if len(algorithms) > 1:
+        runs = _with_stability(runs, models, prepared, job, callback)
     best = {(run.method, run.k): run_labels for run, run_labels in zip(runs, labels, strict=True) if run.best}
+    agreement = tuple(tuple(float(adjusted_rand_score(one, other)) for other in best.values()) for one in best.values())
     comparison = ComparisonResult(
         **table_fields(table, prepared, job.weight, job.seed),
         runs=tuple(runs),
-        agreement=tuple(
-            tuple(float(adjusted_rand_score(one, other)) for other in best.values()) for one in best.values()
-        ),
-        notes=(*table.notes, *notes(prepared), *k_notes),
+        agreement=agreement,
+        recommendation=recommend([run for run in runs if run.best], agreement, prepared.rows.n),
+        notes=(*table.notes, *notes(prepared), *k_notes, *algorithm_notes),
         warnings=(*prepared.warnings, *warnings),
     )
 
@@ -73,14 +80,37 @@ def execute(job: CompareJob, callback: Callback) -> ComparisonResult:
 
 
 def _check_methods(job: CompareJob) -> None:
-    if not job.algorithms:
-        raise ParameterError("compare needs algorithms: -a kmeans -a gmm.")
     for name in job.algorithms:
         method = algorithm_of(name)
         if method.mixed or method.series:
             raise ParameterError(f"{name} cannot be compared: the others do not accept its kind of rows.")
+    if job.series:
+        raise ParameterError("--series is not for compare, whose algorithms need rows of numbers: use fit or choose-k.")
     if job.missing == "ignore":
         raise ParameterError("--missing ignore is not for a comparison: use drop, mean or median.")
+
+
+def _algorithms(job: CompareJob, prepared: PreparedTable) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The algorithms to compare; by default some that are fast enough for the table, with a note."""
+    if job.algorithms:
+        return tuple(dict.fromkeys(job.algorithms)), ()
+    X = prepared.rows.X
+    names = default_algorithms(len(X), X.shape[1], is_one_unit=prepared.preparation.scale == "none")
+    return names, (f"algorithms for {count(len(X))}: {', '.join(names)} (choose others with -a).",)
+
+
+def _with_stability(
+    runs: list[Contestant], models: list[Any], prepared: PreparedTable, job: CompareJob, callback: Callback
+) -> list[Contestant]:
+    """The runs; the best of each algorithm with its stability under resampling."""
+    result = []
+    for done, (run, model) in enumerate(zip(runs, models, strict=True)):
+        if run.best:
+            callback(Progress(f"resampling {run.method}, K = {run.k}", done, len(runs)))
+            measured = resampling_stability(prepared, run.k, model, job.seed, job.threads)
+            run = run if isinstance(measured, Absent) else replace(run, stability=measured.mean)
+        result.append(run)
+    return result
 
 
 def _ks(

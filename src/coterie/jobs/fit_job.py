@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from coterie.algorithms import algorithm_of, check_options
 from coterie.core.progress import Callback, Progress
@@ -19,17 +21,33 @@ from coterie.jobs.labelled_table import NewColumns, check_new_columns, table_wri
 from coterie.jobs.output_files import OutputFiles, check_outputs
 from coterie.jobs.training_summary import summarize_training
 from coterie.persistence import save
+from coterie.plots.silhouette_plot import SilhouetteDisplay
 from coterie.preparation.column_selection import DISTANCE, LABEL, NAME, PROBABILITY
 from coterie.preparation.fit_preparation import PreparedTable, prepare
 from coterie.preparation.sklearn_steps import as_pipeline
-from coterie.report.build.cluster_names import ATTRIBUTE, check_names, named, names_by_label
+from coterie.report.build.cluster_names import check_names, named, names_by_label
 from coterie.report.build.cluster_rules import with_rules
 from coterie.report.build.cluster_summaries import fit_warnings, not_converged, notes, summaries, table_fields
 from coterie.report.build.fitted_model import FittedModel
 from coterie.report.build.profile_table import profile_table
 from coterie.report.build.silhouettes import silhouettes
+from coterie.report.html.report import Absent
 from coterie.report.results import Choice, ClusterSummary, JobResult
 from coterie.selection import ChooseK
+
+
+@dataclass(frozen=True)
+class _FittedTable:
+    """A table with its clusters, and what is written about them."""
+
+    table: Table
+    prepared: PreparedTable
+    fitted: FittedModel
+    measured: SilhouetteDisplay | Absent
+    clusters: tuple[ClusterSummary, ...]
+    names: list[str] | None  # of the clusters, by label
+    columns: NewColumns
+    result: JobResult
 
 
 def execute(job: Job, callback: Callback) -> JobResult:
@@ -40,63 +58,88 @@ def execute(job: Job, callback: Callback) -> JobResult:
     if job.output is not None:
         new = (LABEL, DISTANCE, PROBABILITY, *((NAME,) if job.names else ()))
         check_new_columns(table, new, force=job.force)
-    method = algorithm_of(job.algorithm)
-    prepared = prepare(table, job, method, callback)
+    prepared = prepare(table, job, algorithm_of(job.algorithm), callback)
     k, choice, details = _k(job, prepared, callback)
+    fitted = _fit(job, k, prepared, details, callback)
+    content = _describe(job, table, prepared, fitted, choice, callback)
+    with OutputFiles(force=job.force) as files:
+        _write_tables_and_model(job, content, files, callback)
+        animation = None if job.animate is None else fitted.trace.animate()
+        if job.animate is not None and animation is not None:
+            callback(Progress(f"writing {job.animate.name}"))
+            files.write(job.animate, partial(animation.save, overwrite=True))
+        if job.report is None:
+            return content.result
+        callback(Progress(f"writing {job.report.name}"))
+        report = _report(job, content, details, None if animation is None else animation.to_dict(), callback)
+        return files.write_report(job.report, report, job.static, report.result)
+
+
+def _fit(job: Job, k: int | str, prepared: PreparedTable, details: ChooseK | None, callback: Callback) -> FittedModel:
     if isinstance(k, int):
         check_names(job.names, k)
+    has_sweep = details is not None and algorithm_of(job.algorithm).has_sweep
     with _resume_hint(job.checkpoint):
         fitted = fit(
             job, job.algorithm, k, prepared, job.options, callback, sample=job.sample, engine=job.engine,
             checkpoint=job.checkpoint, traced=job.animate is not None,
-            sweep=reusable_sweep(details) if details is not None and method.has_sweep else None,
+            sweep=reusable_sweep(details) if details is not None and has_sweep else None,
         )  # fmt: skip
     if job.strict and not fitted.converged:
         raise NotConvergedError(not_converged(job.algorithm, fitted))
+    return fitted
+
+
+def _describe(
+    job: Job, table: Table, prepared: PreparedTable, fitted: FittedModel, choice: Choice | None, callback: Callback
+) -> _FittedTable:
+    """Silhouettes, rules and names of the clusters, and the result."""
     callback(Progress("silhouettes"))
     measured = silhouettes(prepared, fitted.labels, fitted.model, job.threads)
-    n_clusters = int(getattr(fitted.model, "n_components_", 0)) or int(getattr(fitted.model, method.k_parameter))
+    k_parameter = algorithm_of(job.algorithm).k_parameter
+    n_clusters = int(getattr(fitted.model, "n_components_", 0)) or int(getattr(fitted.model, k_parameter))
     clusters = summaries(prepared, fitted.labels, n_clusters, measured)
     clusters, cost_ratio = with_rules(table, prepared, fitted.labels, clusters)
     clusters = named(clusters, job.names, n_clusters)
     names = names_by_label(clusters, n_clusters) if job.names else None
     columns = NewColumns(partial(fitted.columns, prepared.rows.model_input, names=names), prepared.rows.n)
     result = _result(job, table, prepared, fitted, choice, columns, clusters, cost_ratio, n_clusters)
-    with OutputFiles(force=job.force) as files:
-        if job.output is not None:
-            callback(Progress(f"writing {job.output.name}"))
-            writer = table_writer(table, prepared.rows, columns, job.output, callback, safe_csv=job.safe_csv)
-            files.write(job.output, writer)
-        if job.model is not None:
-            callback(Progress(f"writing {job.model.name}"))
-            summary = summarize_training(prepared, fitted.model, fitted.labels, method)
-            if summary is not None:
-                fitted.model.training_summary_ = summary
-            if names is not None:
-                setattr(fitted.model, ATTRIBUTE, names)
-            pipeline = as_pipeline(fitted.model, prepared.preparation)
-            files.write(job.model, lambda temporary: save(pipeline, temporary, overwrite=True))
-        if job.profiles is not None:
-            callback(Progress(f"writing {job.profiles.name}"))
-            profiles = profile_table(prepared, fitted.labels, clusters)
-            files.write(job.profiles, partial(write, iter([profiles]), safe_csv=job.safe_csv))
-        animation = None if job.animate is None else fitted.trace.animate()
-        if job.animate is not None and animation is not None:
-            callback(Progress(f"writing {job.animate.name}"))
-            files.write(job.animate, partial(animation.save, overwrite=True))
-        if job.report is None:
-            return result
-        callback(Progress(f"writing {job.report.name}"))
-        from coterie.report.build import fit_report, python_code
+    return _FittedTable(table, prepared, fitted, measured, clusters, names, columns, result)
 
-        source = report_source(job, table, prepared)
-        code_k: int | str = "auto" if method.mixed and job.k == "auto" else result.k
-        report = fit_report.build(
-            result, source, silhouettes=measured, fit=fitted, choice=details,
-            animation=None if animation is None else animation.to_dict(),
-            python=python_code.fit_code(source, job.algorithm, code_k, fitted, job.sample), callback=callback,
-        )  # fmt: skip
-        return files.write_report(job.report, report, job.static, report.result)
+
+def _write_tables_and_model(job: Job, content: _FittedTable, files: OutputFiles, callback: Callback) -> None:
+    prepared, model, labels = content.prepared, content.fitted.model, content.fitted.labels
+    if job.output is not None:
+        callback(Progress(f"writing {job.output.name}"))
+        writer = table_writer(
+            content.table, prepared.rows, content.columns, job.output, callback, safe_csv=job.safe_csv
+        )
+        files.write(job.output, writer)
+    if job.model is not None:
+        callback(Progress(f"writing {job.model.name}"))
+        summary = summarize_training(prepared, model, labels, algorithm_of(job.algorithm))
+        if summary is not None:
+            model.training_summary_ = summary
+        if content.names is not None:
+            model.cluster_names_ = content.names
+        pipeline = as_pipeline(model, prepared.preparation, prepared.rows.n)
+        files.write(job.model, lambda temporary: save(pipeline, temporary, overwrite=True))
+    if job.profiles is not None:
+        callback(Progress(f"writing {job.profiles.name}"))
+        profiles = profile_table(prepared, labels, content.clusters)
+        files.write(job.profiles, partial(write, iter([profiles]), safe_csv=job.safe_csv))
+
+
+def _report(job: Job, content: _FittedTable, details: ChooseK | None, animation: Any, callback: Callback) -> Any:
+    from coterie.report.build import fit_report, python_code
+
+    source = report_source(job, content.table, content.prepared)
+    is_chosen_by_fit = algorithm_of(job.algorithm).mixed and job.k == "auto"
+    code_k: int | str = "auto" if is_chosen_by_fit else content.result.k
+    return fit_report.build(
+        content.result, source, silhouettes=content.measured, fit=content.fitted, choice=details, animation=animation,
+        python=python_code.fit_code(source, job.algorithm, code_k, content.fitted, job.sample), callback=callback,
+    )  # fmt: skip
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -53,10 +53,11 @@ def fit(
     if method.mixed:
         model.set_params(family=product_of(X))
         notes.append(f"families: {_family_names(model.families_)}.")
-    restarts = _watch(model, f"fitting {method.title}", callback, fit_options.get("n_init"))
     start = time.perf_counter()
     trace = None
-    with caught_warnings() as messages, _rows_of_engine(engine, X) as rows:
+    with caught_warnings() as messages, _on_engine(engine, X, model) as (rows, n_workers):
+        speed = Speed(f"fitting {method.title}", len(X), n_workers)
+        restarts = _watch(model, speed, callback, fit_options.get("n_init"))
         if traced:
             trace = model.fit_trace(rows, sample_weight=weight)
             unit = "" if prepared.preparation.scale == "none" else " (scaled)"
@@ -65,8 +66,9 @@ def fit(
             model.fit(rows, sample_weight=weight)
         model.labels_ = np.asarray(model.labels_)  # those of Dask are computed here
     seconds = time.perf_counter() - start
-    known = model.get_params(deep=False)  # callbacks and checkpoints are not part of the model
-    model.set_params(**{name: None for name in ("callback", "checkpoint") if name in known})
+    known = model.get_params(deep=False)  # callbacks, checkpoints and engines are not part of the model
+    defaults = {"callback": None, "checkpoint": None, "engine": "auto"}
+    model.set_params(**{name: value for name, value in defaults.items() if name in known})
     labels = model.labels_ if indices is None else model.predict(prepared.rows.model_input)
     return fitted_model(
         model, labels, scores_of(model, X, weight), seconds=seconds, options=fit_options, notes=tuple(notes),
@@ -139,18 +141,44 @@ def caught_warnings() -> Iterator[list[str]]:
 
 
 @contextmanager
-def _rows_of_engine(engine: str, X: Any) -> Iterator[Any]:
-    """The rows in the form that the engine needs, while the engine is connected."""
-    if engine == "local":
-        yield X
-        return
-    try:
-        from coterie.data.dask import in_blocks
-        from coterie.engines.dask import connected
-    except ModuleNotFoundError as error:
-        raise ParameterError('--engine dask needs one more package. Run: pip install "coterie[dask]"') from error
-    with connected(engine.partition(":")[2]):
-        yield in_blocks(X)
+def _on_engine(engine: str, X: Any, model: Any) -> Iterator[tuple[Any, int]]:
+    """The rows in the form that the engine needs, while it is connected, and its number of workers; 0: this process.
+
+    Rows are sent to the workers of a cluster, and sent again if a worker ends.
+    """
+    name, _, address = engine.partition(":")
+    if name == "local":
+        yield X, 0
+    elif name == "ray":
+        model.set_params(engine=engine)
+        yield X, 0
+    else:
+        try:
+            from coterie.data.dask import in_blocks
+            from coterie.engines.dask import connected
+        except ModuleNotFoundError as error:
+            raise ParameterError('--engine dask needs one more package. Run: pip install "coterie[dask]"') from error
+        with connected(address) as n_workers:
+            if n_workers:
+                model.set_params(engine="dask")
+            yield X if n_workers else in_blocks(X), n_workers
+
+
+class Speed:
+    """The stage of a fit in words; on a cluster with the number of workers, and rows per second."""
+
+    def __init__(self, stage: str, n_rows: int, n_workers: int, now: Callable[[], float] = time.monotonic) -> None:
+        self.stage, self.n_rows, self.n_workers, self.now = stage, n_rows, n_workers, now
+        self.last: float | None = None
+
+    def text(self) -> str:
+        """The stage after one more pass over the rows."""
+        if not self.n_workers:
+            return self.stage
+        now = self.now()
+        before, self.last = self.last, now
+        rate = "" if before is None else f", {self.n_rows / max(now - before, 1e-9):,.3g} rows/s"
+        return f"{self.stage} on {self.n_workers} worker{'s' if self.n_workers > 1 else ''}{rate}"
 
 
 def sample_rows(prepared: PreparedTable, sample: int | None, seed: int) -> tuple[Any, Any, Any]:
@@ -190,9 +218,9 @@ def _family_names(families: Mapping[str, str]) -> str:
     return "; ".join(f"{family} {', '.join(columns)}" for family, columns in by_family.items())
 
 
-def _watch(model: Any, stage: str, callback: Callback, n_init: Any) -> Starts | None:
+def _watch(model: Any, speed: Speed, callback: Callback, n_init: Any) -> Starts | None:
     """Report merges or restarts and the remaining time; record the objectives of several restarts."""
-    known = model.get_params(deep=False)
+    known, stage = model.get_params(deep=False), speed.stage
     callback(Progress(stage))
     if "linkage" in known:
         model.set_params(callback=lambda state: callback(Progress(stage, state.done, state.total)))
@@ -206,7 +234,7 @@ def _watch(model: Any, stage: str, callback: Callback, n_init: Any) -> Starts | 
         if restarts is not None:
             restarts(iteration)
         done = 0 if count is None else min(iteration.run, count)  # a search follows the last restart
-        return callback(Progress(stage, done, count, iteration.left))
+        return callback(Progress(speed.text(), done, count, iteration.left))
 
     model.set_params(callback=count_restarts)
     return restarts

@@ -1,9 +1,13 @@
 """The command ``coterie info``: the columns of a table, or the parameters of a model."""
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import polars as pl
 
+from coterie.core.attachments import CLUSTER_NAMES
+from coterie.core.protocols import parameters_of
 from coterie.data.tables.converted_table import converted
 from coterie.data.tables.reader import Table, read
 from coterie.jobs.prepared_model import is_model, read_model
@@ -25,7 +29,7 @@ def _model_info(path: Path) -> ModelInfo:
     model = saved.model
     defaults = type(model)().get_params(deep=False)
     parameters = {name: value for name, value in model.get_params(deep=False).items() if value != defaults[name]}
-    k = int(getattr(model, "n_components_", 0))
+    names = getattr(model, CLUSTER_NAMES, None)
     return ModelInfo(
         source=path.name,
         size=path.stat().st_size,
@@ -34,8 +38,19 @@ def _model_info(path: Path) -> ModelInfo:
         columns=saved.names,
         scale=saved.scale,
         fill=saved.fill,
-        clusters=k or int(parameters.get("n_clusters", parameters.get("n_components", 0))),
+        clusters=_n_clusters(model),
+        names=None if names is None else tuple(map(str, names)),
     )
+
+
+def _n_clusters(model: Any) -> int:
+    """The number of clusters of a fitted model; 0 if it is unknown."""
+    options = parameters_of(model)
+    requested = options.get("n_clusters", options.get("n_components"))
+    found = [getattr(model, name, None) for name in ("n_components_", "n_clusters_")]
+    medoids = getattr(model, "medoid_indices_", None)
+    sizes = [*found, None if medoids is None else len(medoids), requested]
+    return next((int(size) for size in sizes if isinstance(size, int | np.integer) and size), 0)
 
 
 def _table_info(path: Path) -> TableInfo:

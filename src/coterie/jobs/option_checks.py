@@ -6,6 +6,7 @@ from shutil import which
 from typing import get_args
 
 from coterie.algorithms import ALGORITHMS, Algorithm, algorithm_of
+from coterie.core.formatting import join_words
 from coterie.core.protocols import Traceable
 from coterie.errors import ParameterError
 from coterie.jobs import (
@@ -22,6 +23,7 @@ from coterie.jobs import (
     Scale,
     TableJob,
 )
+from coterie.preparation.long_series import check_series
 
 LARGEST_SEED = 2**32 - 1  # of random states of scikit-learn
 
@@ -37,9 +39,20 @@ def check_table_options(job: TableJob) -> None:
     at_least("threads", job.threads, 1)
     at_least("batch_rows", job.batch_rows, 1)
     at_least("header_row", job.header_row, 1)
+    if job.series:
+        check_series_job(job)
     one_of("device", job.device, get_args(Device))
     if job.device == "cuda":
         raise ParameterError("--device cuda is not supported yet. Use --device cpu, or leave it out.")
+
+
+def check_series_job(job: TableJob) -> None:
+    """Reject --series with other columns, or for algorithms whose rows are not series."""
+    check_series(job.series, job)
+    algorithm = getattr(job, "algorithm", None)
+    if algorithm is not None and not algorithm_of(algorithm).series:
+        names = join_words([name for name, each in ALGORITHMS.items() if each.series], "or")
+        raise ParameterError(f"--series is for -a {names}; {algorithm} needs a table with one row for each series.")
 
 
 def check_batches(batch_rows: int | None, mixed: bool) -> None:
@@ -51,11 +64,13 @@ def check_batches(batch_rows: int | None, mixed: bool) -> None:
 def check_engine(engine: str, method: str) -> None:
     """Reject an unknown engine, or one that the algorithm does not support."""
     name, colon, address = engine.partition(":")
-    if name not in ("local", "dask") or (colon and (name == "local" or not address)):
-        raise ParameterError(f'--engine takes local, dask or dask:tcp://host:8786, not "{engine}".')
-    if name == "dask" and not algorithm_of(method).distributed:
+    if name not in ("local", "dask", "ray") or (colon and (name == "local" or not address)):
+        raise ParameterError(
+            f'--engine takes local, dask, dask:tcp://host:8786, ray or ray://host:10001, not "{engine}".'
+        )
+    if name != "local" and not algorithm_of(method).distributed:
         others = ", ".join(other for other, each in ALGORITHMS.items() if each.distributed)
-        raise ParameterError(f"--engine dask is for {others}; {method} needs all rows in one memory.")
+        raise ParameterError(f"--engine {name} is for {others}; {method} needs all rows in one memory.")
 
 
 def check_long_work(job: Job) -> None:

@@ -1,5 +1,6 @@
 """The command ``coterie predict``: clusters of a fitted model for the rows of a table."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any, get_args
 
@@ -8,8 +9,8 @@ from numpy.typing import NDArray
 
 from coterie.core.formatting import count
 from coterie.core.progress import Callback, Progress
-from coterie.core.protocols import can_predict, parameters_of
-from coterie.data.tables.reader import read
+from coterie.core.protocols import can_predict, parameters_of, takes_series
+from coterie.data.tables.reader import Table, read
 from coterie.errors import InputError, ParameterError
 from coterie.jobs import ModelMissing, PredictJob
 from coterie.jobs.labelled_table import NewColumns, check_new_columns, table_writer
@@ -17,9 +18,11 @@ from coterie.jobs.option_checks import at_least, check_batches, check_safe_csv, 
 from coterie.jobs.output_files import OutputFiles, check_outputs
 from coterie.jobs.prepared_model import read_model
 from coterie.jobs.training_summary import drift_warnings, unusual_rows
+from coterie.preparation import PreparationOptions
 from coterie.preparation.column_selection import DISTANCE, LABEL, NAME, PROBABILITY, UNUSUAL
-from coterie.preparation.preparation import PreparedRows
-from coterie.preparation.sklearn_steps import load_preparation, read_columns
+from coterie.preparation.long_series import check_series, wide_series
+from coterie.preparation.preparation import Preparation, PreparedRows
+from coterie.preparation.sklearn_steps import PreparedModel, load_preparation, read_columns, series_preparation
 from coterie.report.build.cluster_names import names_of_model
 from coterie.report.results import PredictionResult
 
@@ -37,9 +40,12 @@ def execute(job: PredictJob, callback: Callback) -> PredictionResult:
     check_batches(job.batch_rows, saved.mixed)
     callback(Progress(f"reading {job.path.name}"))
     table = read(job.path, job.batch_rows, sheet=job.sheet, header_row=job.header_row, sql=job.sql)
-    columns_read = read_columns(saved, table)
-    preparation = load_preparation(saved, columns_read, job.missing)
-    rows = preparation.apply(columns_read, callback)
+    if job.series:
+        table, preparation, rows = _series(job, saved, table, callback)
+    else:
+        columns_read = read_columns(saved, table)
+        preparation = load_preparation(saved, columns_read, job.missing)
+        rows = preparation.apply(columns_read, callback)
     callback(Progress("predicting"))
     labels = np.asarray(model.predict(rows.model_input))
     names = names_of_model(model, labels, job.model.name)
@@ -74,6 +80,22 @@ def execute(job: PredictJob, callback: Callback) -> PredictionResult:
         output=None if job.output is None else str(job.output),
         added=added,
     )
+
+
+def _series(
+    job: PredictJob, saved: PreparedModel, table: Table, callback: Callback
+) -> tuple[Table, Preparation, PreparedRows]:
+    """The series of a long table. They may have other time points and lengths than those of the fit."""
+    check_series(job.series)
+    if not takes_series(saved.model):
+        name = type(saved.model).__name__
+        raise ParameterError(f"--series is for models of series; {job.model.name} is a {name}: leave it out.")
+    missing: Any = "error" if job.missing == "auto" else job.missing
+    wide = wide_series(table, job.series, PreparationOptions(missing=missing))
+    preparation = series_preparation(saved, wide)
+    rows = preparation.apply(wide, callback)
+    series = [np.asarray(row[~np.isnan(row)]) for row in rows.X]  # a list may have other lengths than the fit
+    return wide, preparation, replace(rows, model_input=series)
 
 
 def _check_model(job: PredictJob, model: Any) -> None:

@@ -10,8 +10,9 @@ import numpy as np
 
 from coterie.base import CENTERS_STORED, Summary
 from coterie.core import loop
+from coterie.core.in_memory import check_in_memory
 from coterie.core.stored import stored
-from coterie.errors import InputError, ParameterError
+from coterie.errors import ParameterError
 from coterie.kmeans.balanced_lloyd import BalancedAssignment, BalancedLloyd, split_by_part
 from coterie.kmeans.center_estimator import CenterEstimator, check_enough_rows
 from coterie.kmeans.lloyd import Lloyd
@@ -121,8 +122,7 @@ class BalancedKMeans(CenterEstimator):
     _remedy = "use size_min=1 to give each cluster a row, even if rows are equal"
 
     def _fit_model(self, source: Any, summary: Summary) -> BalancedLloyd:
-        if source.engine == "dask":
-            raise InputError("X is a Dask array, but BalancedKMeans needs all rows in memory: pass X.compute()")
+        check_in_memory(source, "BalancedKMeans")
         check_enough_rows(self.n_clusters, summary)
         check_start(self.init, source, self.n_clusters)
         size_min, size_max = as_sizes(self.size_min, self.size_max, self.n_clusters, summary.rows)

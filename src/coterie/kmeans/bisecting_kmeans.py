@@ -159,6 +159,7 @@ class BisectingKMeans(Partitional):
         """
         whole_number("n_clusters", self.n_clusters, 1)
         callback = callbacks(self.callback, self.verbose)
+        X = self._read(X)
         try:
             growth, summary = self._new_tree(X, sample_weight)
         except ScaleError as error:

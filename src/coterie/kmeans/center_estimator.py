@@ -55,6 +55,7 @@ class CenterEstimator(Traced, Partitional):
             The fitted estimator.
         """
         n_init, max_iter, callback = self._check_options()
+        X = self._read(X)
         try:
             source, engine, summary = self._open(X, sample_weight, first=True)
         except ScaleError as error:

@@ -10,10 +10,11 @@ import numpy as np
 
 from coterie.base import Partitional, Summary, callbacks, summarize
 from coterie.core.arguments import as_rng, is_number, not_negative, one_of, whole_number
+from coterie.core.in_memory import check_in_memory
 from coterie.core.protocols import Engine, Source
 from coterie.core.scale import Powers, Scale, multiplied
 from coterie.core.stored import stored
-from coterie.errors import InputError, ParameterError, ScaleError
+from coterie.errors import ParameterError, ScaleError
 from coterie.kmeans.center_estimator import check_enough_rows
 from coterie.kmeans.kernel_functions import (
     Kernel,
@@ -191,7 +192,7 @@ class KernelKMeans(Partitional):
             The fitted estimator.
         """
         n_init, max_iter, callback = self._check_options()
-        scale = Scale(0, 0)
+        X, scale = self._read(X), Scale(0, 0)
         try:
             source, engine, summary = self._open_rows(X, sample_weight, first=True)
         except ScaleError as error:
@@ -296,11 +297,7 @@ class KernelKMeans(Partitional):
     def _open_rows(self, X: Any, sample_weight: Any, first: bool, y: Any = None) -> tuple[Source, Engine, Summary]:
         source: Any
         source, engine, summary = super()._open_rows(X, sample_weight, first, y)
-        if source.engine == "dask":
-            raise InputError(
-                "X is a Dask array, but KernelKMeans needs the kernel of every pair of rows in memory: pass "
-                "X.compute(), or a random sample of the rows"
-            )
+        check_in_memory(source, "KernelKMeans, which computes the kernel of every pair of rows,")
         if self.kernel == "precomputed":
             if first:
                 check_matrix(source.X)

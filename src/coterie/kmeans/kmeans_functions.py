@@ -8,7 +8,7 @@ import numpy as np
 
 from coterie.core.arguments import as_rng, whole_number
 from coterie.core.arrays import is_sparse
-from coterie.errors import InputError
+from coterie.core.in_memory import check_in_memory
 from coterie.kmeans.center_estimator import check_enough_rows
 from coterie.kmeans.kmeans import KMeans
 from coterie.seeding import plusplus
@@ -126,9 +126,8 @@ def kmeans_plusplus(
         whole_number("n_local_trials", n_local_trials, 1)
     source: Any
     source, engine, summary = KMeans(n_clusters)._open(X, sample_weight, first=True)
-    rows = getattr(source, "X", None)
-    if rows is None or not (isinstance(rows, np.ndarray) or is_sparse(rows)):
-        raise InputError("X must be in memory, because kmeans_plusplus returns indices of rows: use KMeans instead")
+    check_in_memory(source, "kmeans_plusplus, which returns indices of rows,")
+    rows = source.X
     check_enough_rows(n_clusters, summary)
     centers = plusplus(source, engine, as_rng(random_state), n_clusters, summary.unit, n_local_trials)
     candidates = _candidates(rows, centers, source.pick(slice(None)).weights > 0)

@@ -14,8 +14,10 @@ from coterie.base import CENTERS_STORED, Partitional, Summary, callbacks, in_mem
 from coterie.core import online
 from coterie.core.arguments import as_rng, not_negative, whole_number
 from coterie.core.arrays import as_dense
+from coterie.core.attachments import detach
 from coterie.core.checkpoint import MiniBatchState, Store
 from coterie.core.clock import Clock
+from coterie.core.in_memory import check_in_memory
 from coterie.core.progress import Callback, Progress
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import LENGTHS, SQUARES, Powers
@@ -135,10 +137,13 @@ class MiniBatchKMeans(Traced, Partitional):
             The fitted estimator.
         """
         n_init, callback = self._check_options()
+        X = self._read(X)
         try:
             source, engine, summary = self._open(X, sample_weight, first=True)
         except ScaleError as error:
             return self._fit_rescaled(error, X, sample_weight)
+        if getattr(source, "X", None) is None:  # every batch would read all files
+            check_in_memory(source, "MiniBatchKMeans.fit, unlike partial_fit,")
         check_enough_rows(self.n_clusters, summary)
         rng, store = as_rng(self.random_state), self._store(source, engine)
         if store is not None:
@@ -166,20 +171,24 @@ class MiniBatchKMeans(Traced, Partitional):
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Update the centers with `X` as one batch.
+        """Update the centers with `X` as one batch, or with each batch of a stream.
 
         The first batch also initialises the centers and must have at least `n_clusters` rows.
 
         Parameters
         ----------
         X, y, sample_weight
-            As in `fit`. `X` are the rows of the batch.
+            As in `fit`. `X` are the rows of the batch. If `X` is an iterator of batches, an Arrow stream or files that
+            are read in every pass (``scan_files(..., cache="none")``), each batch or part is one update; then
+            `sample_weight` must be None.
 
         Returns
         -------
         self : MiniBatchKMeans
             The updated estimator.
         """
+        if self._is_stream(X):
+            return self._partial_fit_batches(X, sample_weight)
         n_init, _ = self._check_options()
         first = not hasattr(self, "cluster_centers_")
         self._reject_rescaled("partial_fit")
@@ -196,6 +205,7 @@ class MiniBatchKMeans(Traced, Partitional):
         stats, memo = model.e_step(state.params, batch)
         if first:
             self._learn_columns(X, source)
+        detach(self, "history_", "converged_")  # of an earlier `fit`
         self.n_steps_ = self.n_iter_ = 1 if first else self.n_steps_ + 1
         self._publish(state, rng, memo.labels, stats)
         return self

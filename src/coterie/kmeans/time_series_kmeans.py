@@ -8,7 +8,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from coterie.base import Partitional, Summary, callbacks
+from coterie.base.estimator import COLUMNS
 from coterie.core.arguments import not_negative, one_of, whole_number
+from coterie.core.attachments import detach
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import SQUARES, Powers, Scale, multiplied, times_power
 from coterie.core.stats import FirstRow
@@ -170,7 +172,7 @@ class TimeSeriesKMeans(Traced, Partitional):
         start = self._start(source, channels, scale.rows)
         model = replace(self._model(summary, scale.rows), channels=channels, start=start)
         result, labels = self._descend(model, source, engine, n_init, max_iter, callback)
-        self.__dict__.pop("n_features_in_", None)
+        detach(self, *COLUMNS)
         if table is X:
             self._learn_columns(X, source)
         self.cluster_centers_ = centers_as_arrays(

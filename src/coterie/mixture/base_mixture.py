@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from coterie.base import Estimator, Summary, callbacks
 from coterie.core import loop, online
 from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
+from coterie.core.attachments import detach
 from coterie.core.protocols import Chunk
 from coterie.core.scale import Powers, Scale, times_power
 from coterie.errors import InputError, ParameterError, ScaleError
@@ -60,6 +61,7 @@ class BaseMixture(Traced, DensityMixin, Estimator):
         """
         n_init, max_iter = self._check_options()
         known = parameter_checks.known_labels(known_labels, self.n_components)
+        X = self._read(X)
         try:
             source, engine, summary = self._open(X, sample_weight, first=True, y=known)
         except ScaleError as error:
@@ -270,18 +272,23 @@ class MixtureEstimator(BaseMixture):
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, known_labels: Any = None) -> Self:
         """Update the mixture with one step of incremental EM [4]_; `X` is the batch. The first batch is fitted.
 
+        If `X` is an iterator of batches, an Arrow stream or files that are read in every pass, each batch is one step.
         Older batches lose influence: batch t gets the share (t + 1)^-0.6 of the total weight. Parameters are those of
         `fit`.
 
         .. [4] O. Cappé & E. Moulines (2009), On-line expectation-maximization algorithm for latent data models,
            J. Royal Statistical Society B 71, 593-613. https://doi.org/10.1111/j.1467-9868.2009.00698.x
         """
+        if self._is_stream(X):
+            return self._partial_fit_batches(X, sample_weight, known_labels=known_labels)
         if "_components" not in vars(self):
             return self.fit(X, y, sample_weight, known_labels=known_labels)
         self._check_options()
+        X = self._read(X)
         self._reject_rescaled("partial_fit")
         known = parameter_checks.known_labels(known_labels, self.n_components)
         source, _, summary = self._open(X, sample_weight, first=False, y=known)
+        detach(self)
         self._batches += 1
         share = (self._batches + 1.0) ** -0.6
         decay = (1 - share) / share * summary.weight / float(self._state.seen.weight.sum())

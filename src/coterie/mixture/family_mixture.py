@@ -14,6 +14,7 @@ from coterie.base import Summary, callbacks
 from coterie.core import loop
 from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
 from coterie.core.arrays import is_sparse
+from coterie.core.attachments import detach
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import Powers, Scale, multiplied
 from coterie.core.stored import stored
@@ -28,6 +29,8 @@ from coterie.mixture.gaussian_em import GaussianEM, has_covariances_of_structure
 from coterie.mixture.gaussian_mixture import GaussianMixture
 from coterie.mixture.history import BoundRecorder
 
+ONLY_AUTO = ("counts_", "moves_", "n_components_")  # attributes of a fit with n_components='auto' alone
+ONLY_FIXED = ("_batches", "_state")  # attributes of a fit with a fixed number of components alone
 CHUNK_VALUES = 1 << 18  # approximate number of stored values in a chunk of sparse rows
 
 POWERS: dict[str, dict[str, int]] = {  # by family and parameter: the power of the unit of the rows with which it scales
@@ -280,6 +283,7 @@ class Mixture(MixtureEstimator):
 
     def _fit_auto(self, X: Any, sample_weight: Any) -> Self:
         max_iter = self._check_auto()
+        X = self._read(X)
         try:
             source, engine, summary = self._open(X, sample_weight, first=True)
         except ScaleError as error:
@@ -401,6 +405,9 @@ class Mixture(MixtureEstimator):
             source = replace(source, chunk_rows=max(d, CHUNK_VALUES * n // max(1, len(rows.data))))
         return source, engine, summary
 
+    def _read(self, X: Any) -> Any:
+        return X if self._table is not None else super()._read(X)
+
     def _encoded(self, X: Any) -> Any:
         """A frame of mixed columns, converted to numbers; other inputs unchanged."""
         return X if self._table is None else self._table.encode(X)
@@ -412,6 +419,7 @@ class Mixture(MixtureEstimator):
 
     def _learn_columns(self, X: Any, source: Source) -> None:
         super()._learn_columns(self._encoded(X), source)
+        detach(self, *(ONLY_FIXED if self._auto else ONLY_AUTO))
 
     def _prepare_rows(self, source: Source, engine: Engine, first: bool) -> Source:
         """Check the rows for the family, and convert them to the form that the family needs."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from coterie.core.protocols import can_predict
+from coterie.core.protocols import can_predict, last_step
 from coterie.errors import InputError, ModelFileError, ParameterError
 
 ROWS = 11  # differs from the number of clusters and columns of most models, so that shapes do not match by accident
@@ -22,7 +22,7 @@ ERRORS = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, n
 
 def check_predictions(model: Any) -> None:
     """Reject a model whose methods raise errors other than those of this library; their results do not matter."""
-    last = model.steps[-1][1] if hasattr(model, "steps") else model
+    last = last_step(model)
     with without_warnings(), as_model_file_errors(f"{type(last).__name__} cannot predict"):
         rows = _rows(model, last)
         for method in METHODS if rows is not None else ():
@@ -66,7 +66,7 @@ def _rows(model: Any, last: Any) -> Any:
                 return import_module(library).DataFrame(values)
         return None
     channels = getattr(last, "_channels", None)
-    if channels is not None:
-        return np.ones((ROWS, LENGTH, channels)) if channels > 1 else np.ones((ROWS, LENGTH))
+    if channels is not None and channels > 1:
+        return np.ones((ROWS, LENGTH, channels))
     columns = getattr(model, "n_features_in_", None)
     return np.ones((ROWS, LENGTH if columns is None else columns))

@@ -8,14 +8,17 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
+from coterie.core.protocols import takes_series
 from coterie.data.tables.converted_table import converted
 from coterie.data.tables.reader import Table
 from coterie.data.tables.readings import Reading
 from coterie.errors import InputError, ParameterError
 from coterie.families import Categorical, groups
+from coterie.persistence.scaler_state import complete_scaler
 from coterie.preparation import ModelMissing
 from coterie.preparation.column_reader import ColumnReader
 from coterie.preparation.column_selection import check_column
+from coterie.preparation.long_series import SeriesTable
 from coterie.preparation.preparation import Preparation
 
 
@@ -75,13 +78,13 @@ class PreparedModel:
         return self.steps[0] if self.steps else self.model
 
 
-def as_pipeline(model: Any, preparation: Preparation) -> Any:
-    """A pipeline that prepares rows and then applies the model.
+def as_pipeline(model: Any, preparation: Preparation, rows: int) -> Any:
+    """A pipeline that prepares rows and then applies the model, which was fitted to this number of `rows`.
 
     Its first step is a `ColumnReader` if columns are read as numbers by a rule or are transformed. A model of mixed
     columns stores its columns itself.
     """
-    steps = [] if preparation.mixed else _steps(preparation)
+    steps = [] if preparation.mixed else _steps(preparation, rows)
     if preparation.readings or preparation.transforms:
         names = preparation.columns if preparation.mixed else preparation.names
         readings = {name: reading.as_dict() for name, reading in preparation.readings.items()}
@@ -137,11 +140,24 @@ def load_preparation(saved: PreparedModel, table: Table, missing: ModelMissing) 
         spread=tuple(spread[:n_numbers].tolist()),
         single=all(str(table.schema.get(name)) == "Float32" for name in numbers),
         mixed=saved.mixed,
-        series=hasattr(saved.model, "max_iter_barycenter"),
+        series=takes_series(saved.model),
         from_model=True,
         readings=saved.readings,
         transforms=saved.transforms,
     )
+
+
+def series_preparation(saved: PreparedModel, table: SeriesTable) -> Preparation:
+    """The preparation of series, whose columns are not those of the model: it must leave values as they are."""
+    numbers = tuple(table.columns[1:])
+    n_columns = saved.n_columns or len(numbers)
+    fill, shift, spread = combined(saved.steps, n_columns)
+    if fill is not None or np.any(shift != 0.0) or np.any(spread != 1.0) or saved.readings or saved.transforms:
+        raise ParameterError("--series is for models of unscaled series: this model scales or fills its columns.")
+    return Preparation(
+        numbers=numbers, categories={}, missing="error", fill=(), scale="none", shift=(0.0,) * len(numbers),
+        spread=(1.0,) * len(numbers), single=False, mixed=False, series=True, from_model=True,
+    )  # fmt: skip
 
 
 def _missing_treatment(saved: PreparedModel, missing: ModelMissing) -> str:
@@ -154,11 +170,12 @@ def _missing_treatment(saved: PreparedModel, missing: ModelMissing) -> str:
     return saved.fill or ("ignore" if ignores else "error")
 
 
-def _steps(preparation: Preparation) -> list[tuple[str, Any]]:
+def _steps(preparation: Preparation, rows: int) -> list[tuple[str, Any]]:
     """Steps of scikit-learn that fill and scale; one-hot columns stay as they are."""
     names, n_one_hot = preparation.names, len(preparation.names) - len(preparation.numbers)
     scaler = _scaler(preparation)
     scaler.n_features_in_ = len(names)
+    complete_scaler(scaler, rows)
     steps = [("prepare", scaler)]
     if preparation.fill:
         imputer = SimpleImputer(strategy=preparation.missing)

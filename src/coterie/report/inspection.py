@@ -43,6 +43,7 @@ class ModelInfo:
     scale: str | None
     fill: str | None  # statistic of the column that replaces missing values: mean, median, ...
     clusters: int
+    names: tuple[str, ...] | None = None  # of the clusters, in the order of their labels
 
 
 @dataclass(frozen=True)

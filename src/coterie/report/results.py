@@ -150,6 +150,24 @@ class Contestant:
     smallest: int  # number of rows in the smallest cluster
     seconds: float | None  # None if the fit is from the choice of K
     best: bool  # whether it has the highest silhouette of the runs of its algorithm
+    stability: float | None = None  # mean adjusted Rand index of resamples, of the best runs
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """The recommended run of a comparison."""
+
+    method: str
+    k: int
+    strength: str  # ``clear``, ``weak`` or ``none``
+    reason: str  # the criteria, what speaks against it, and the next best
+
+    @property
+    def heading(self) -> str:
+        """The run and how clear it is, in words."""
+        if self.strength == "none":
+            return f"no clear algorithm; {self.method}, K = {self.k} is slightly ahead"
+        return f"{self.method}, K = {self.k} is recommended ({self.strength})"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -158,6 +176,7 @@ class ComparisonResult(TableResult):
 
     runs: tuple[Contestant, ...]  # one for each algorithm and number of clusters
     agreement: tuple[tuple[float, ...], ...]  # adjusted Rand index of the best runs of each pair of algorithms
+    recommendation: Recommendation | None = None  # of several algorithms
 
 
 @dataclass(frozen=True, repr=False)

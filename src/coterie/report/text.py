@@ -20,7 +20,8 @@ from coterie.report.results import (
 
 MARK = " ◀"
 CHOICE_MARKS = {"clear": "✓", "weak": "?", "none": "?"}  # a tick only where there is no doubt
-RUN_HEADER = ["run", "K", "inertia", "silhouette", "Davies–Bouldin", "Calinski–Harabasz", "smallest", "seconds"]
+RUN_HEADER = ["run", "K", "inertia", "silhouette", "Davies–Bouldin", "Calinski–Harabasz", "stability", "smallest",
+              "seconds"]  # fmt: skip
 COLUMN_HEADER = ["column", "kind", "missing", "distinct", "min", "mean", "max", ""]
 
 
@@ -69,7 +70,7 @@ def _(result: ComparisonResult) -> str:
         [
             f"{run.method}{MARK if has_several_ks and run.best else ''}", str(run.k), number(run.inertia),
             two_places(run.silhouette), two_places(run.davies_bouldin), number(run.calinski_harabasz),
-            f"{run.smallest:,}", two_places(run.seconds),
+            two_places(run.stability), f"{run.smallest:,}", two_places(run.seconds),
         ]
         for run in result.runs
     ]  # fmt: skip
@@ -78,6 +79,10 @@ def _(result: ComparisonResult) -> str:
         best = [f"{run.method}, {run.k}" for run in result.runs if run.best]
         cells = [[name, *map(two_places, row)] for name, row in zip(best, result.agreement, strict=True)]
         lines += ["", *table_lines([["agreement (adjusted Rand)", *best], *cells], left=[0])]
+    if result.recommendation is not None:
+        recommendation = result.recommendation
+        mark = CHOICE_MARKS[recommendation.strength]
+        lines += ["", f"{mark} {recommendation.heading}: {recommendation.reason}"]
     return "\n".join([*lines, *_page_lines(result)])
 
 
@@ -153,6 +158,8 @@ def _(info: ModelInfo) -> str:
         f"{info.source}  a fitted model · {format_bytes(info.size)}",
         f"{info.estimator}({parameters}) · {count(info.clusters, 'cluster')}",
     ]
+    if info.names is not None:
+        lines.append(f"names: {', '.join(f'{label} {name}' for label, name in enumerate(info.names))}")
     if info.columns:
         lines.append(f"expects {count(len(info.columns), 'column')}: {first_names(info.columns)}")
     if info.scale is not None:

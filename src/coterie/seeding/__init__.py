@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from coterie.core.arguments import as_numbers, is_integer
+from coterie.core.in_memory import check_in_memory
 from coterie.core.protocols import Engine, Source
 from coterie.errors import ParameterError
 from coterie.seeding.costs import SQUARES, Cost
@@ -65,7 +66,10 @@ def start(
         options = {"chosen": chosen} if chosen is not None and method in (plusplus, farthest, scalable) else {}
         return method(source, engine, rng, k, unit, cost=cost, **options).astype(source.dtype, copy=False)
     if callable(init):
-        init = init(getattr(source, "X", None), k, np.random.RandomState(rng.integers(2**32)))
+        rows = getattr(source, "X", None)
+        if rows is None:
+            check_in_memory(source, "a function as init")
+        init = init(rows, k, np.random.RandomState(rng.integers(2**32)))
     n_frozen = 0 if chosen is None else len(chosen)
     return np.array(check_start(init, source, k, n_frozen), dtype=source.dtype, order="C")
 

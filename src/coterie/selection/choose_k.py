@@ -6,12 +6,15 @@ import numpy as np
 
 from coterie import interrupts
 from coterie.core.arguments import as_rng, in_order, one_of
+from coterie.core.arrays import Array
 from coterie.core.progress import Callback, check_callback
 from coterie.core.progress_bar import with_verbose
+from coterie.core.protocols import takes_series
 from coterie.errors import ParameterError, ScaleError
 from coterie.kmeans.kmeans import KMeans
 from coterie.selection.choose_k_criteria import CRITERIA, CriteriaRun, Effort
 from coterie.selection.choose_k_result import ChooseK
+from coterie.selection.choose_k_series import SeriesRun, effort_for_series, series_rows
 from coterie.selection.gap import positive_weight_rows
 from coterie.selection.resampling import count_option
 from coterie.selection.sweep import as_ks
@@ -79,6 +82,10 @@ def choose_k(
     The second column of weights is for an `estimator` that is a mixture. Other estimators do not assume Gaussian
     components: ICL, BIC and the Dirichlet process then only advise.
 
+    Clusters of time series (`estimator` is a `TimeSeriesKMeans`, or has the metric 'dtw') are judged by ``tendency``,
+    ``silhouette``, ``prediction_strength`` and ``elbow``, with 'thorough' also by ``stability`` and ``dunn``, in the
+    metric of the estimator.
+
     Do not use it for rings, moons and similar shapes, because no criterion here recognises them (`coterie.diagnose`
     reports such shapes). Do not use it for columns with different units that were not scaled.
 
@@ -145,14 +152,16 @@ def choose_k(
     names, callback = _criterion_names(criteria, effort), check_callback(callback)
     requested_ks = None if isinstance(ks, str) and ks == "auto" else as_ks(ks)
     rng = as_rng(random_state)
-    all_rows, all_weights, scale = positive_weight_rows(X, sample_weight)
-    if scale.weights:  # most criteria compare weights with the weight of one row
-        raise ScaleError(weights=scale.weights)
-    sample = row_sample(len(all_rows), effort.rows, rng)
-    rows, w = all_rows[sample], None if all_weights is None else all_weights[sample]
     estimator = KMeans() if estimator is None else estimator
     count_option(estimator)  # raises an error if the estimator has no number of clusters
-    run = CriteriaRun(rows, w, estimator, effort, n_jobs, rng)
+    is_series = takes_series(estimator)
+    all_rows, all_weights = series_rows(X, sample_weight) if is_series else _positive_rows(X, sample_weight)
+    if is_series:
+        effort = effort_for_series(effort, budget, all_rows, estimator, criteria)
+        names = _criterion_names(criteria, effort)
+    sample = row_sample(len(all_rows), effort.rows, rng)
+    rows, w = all_rows[sample], None if all_weights is None else all_weights[sample]
+    run = (SeriesRun if is_series else CriteriaRun)(rows, w, estimator, effort, n_jobs, rng)
     k_values: list[int] | None = run.automatic_ks(names) if requested_ks is None else run.fit_requested(requested_ks)
     with interrupts.outermost():
         while k_values is not None:
@@ -161,6 +170,13 @@ def choose_k(
             is_final = requested_ks is not None or run.is_stopped
             k_values = None if is_final else run.extended_ks(k_values, result.recommended)
     return result
+
+
+def _positive_rows(X: Any, sample_weight: Any) -> tuple[Array, Array | None]:
+    rows, w, scale = positive_weight_rows(X, sample_weight)
+    if scale.weights:  # most criteria compare weights with the weight of one row
+        raise ScaleError(weights=scale.weights)
+    return rows, w
 
 
 def _criterion_names(criteria: Any, effort: Effort) -> tuple[str, ...]:

@@ -11,12 +11,12 @@ from sklearn.base import clone
 from coterie import machine, metrics
 from coterie.core.arguments import as_rng, in_order, not_negative, one_of, whole_number
 from coterie.core.arrays import Array, is_sparse
+from coterie.core.in_memory import check_in_memory
 from coterie.core.progress import Callback, check_callback, reported
 from coterie.core.progress_bar import with_verbose
 from coterie.core.repr_html import ReprHTMLMixin
 from coterie.core.scale import UNIT, Scale, times_power
 from coterie.data import as_source
-from coterie.data.memory import MemorySource
 from coterie.data.scale_check import divide_by_scale
 from coterie.data.summary import summarize
 from coterie.distances.euclidean import Euclidean
@@ -246,12 +246,10 @@ def box_about(X: Array, w: Array | None, reference: str) -> Box:
 
 def positive_weight_rows(X: Any, sample_weight: Any) -> tuple[Array, Array | None, Scale]:
     """Dense rows with a positive weight, their weights (None if there are none), and the scale of both."""
-    source = as_source(X, sample_weight)
-    if not isinstance(source, MemorySource) or is_sparse(source.X):
-        raise InputError(
-            "X is sparse or not in memory, but reference data are dense: pass a dense array, such as X.toarray() or "
-            "X.compute()"
-        )
+    source: Any = as_source(X, sample_weight)
+    check_in_memory(source, "a comparison with reference data")
+    if is_sparse(source.X):
+        raise InputError("X is sparse, but reference data are dense: pass X.toarray()")
     scale = UNIT
     try:
         summarize(source, Serial(), rescales=True)

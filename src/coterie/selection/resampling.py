@@ -9,7 +9,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from coterie.core.arrays import Array
-from coterie.core.protocols import can_predict, parameters_of
+from coterie.core.in_memory import check_in_memory
+from coterie.core.protocols import can_predict, parameters_of, takes_series
 from coterie.data import as_source
 from coterie.data.scale_check import check_weights
 from coterie.errors import InputError, ParameterError
@@ -32,10 +33,7 @@ class ResamplingData:
 
     def __init__(self, estimator: Any, X: Any, sample_weight: Any):
         source = as_source(X, sample_weight)
-        if source.engine == "dask":
-            raise InputError(
-                "X is a Dask array, but resampling needs rows in memory: pass X.compute() or a sample of the rows"
-            )
+        check_in_memory(source, "resampling")
         self.X, self.w = source.X, source.w  # type: ignore[attr-defined]
         check_weights(source)
         self.estimator, self.options, self.count = estimator, estimator.get_params(), count_option(estimator)
@@ -78,13 +76,20 @@ class ResamplingData:
             options["sample_weight"] = resample.weights
         elif resample.weights is not None:
             rows = np.repeat(rows, resample.weights.astype(np.int64))
-        model.fit(self.X[np.ix_(rows, rows)] if self.pairwise else self.X[rows], **options)
+        model.fit(self.X[np.ix_(rows, rows)] if self.pairwise else self._rows(rows), **options)
         if can_predict(model):
-            predicted = model.predict(self.X[np.ix_(label_rows, rows)] if self.pairwise else self.X[label_rows])
+            predicted = model.predict(self.X[np.ix_(label_rows, rows)] if self.pairwise else self._rows(label_rows))
             return np.maximum(np.asarray(predicted), -1).astype(np.int32)
         labels = np.full(self.X.shape[0], -1, np.int32)
         labels[rows] = np.maximum(np.asarray(model.labels_), -1)
         return labels[label_rows]
+
+    def _rows(self, rows: Array) -> Any:
+        """Some of the rows. Series of different lengths are a list: a sample need not have the longest ones."""
+        X = self.X[rows]
+        if takes_series(self.estimator) and np.isnan(X).any():
+            return [row[~np.isnan(row)] for row in X]
+        return X
 
     def _bootstrap_counts(self, rng: np.random.Generator) -> Array:
         """How often each row is drawn: as many draws as the sum of the weights if these are counts, else as rows."""

@@ -10,6 +10,7 @@ from scipy import sparse
 from coterie import interrupts, machine
 from coterie.core.arguments import as_rng, one_of, whole_number
 from coterie.core.arrays import Array, as_dense
+from coterie.core.in_memory import check_in_memory
 from coterie.core.progress import Callback, Progress, check_callback
 from coterie.core.progress_bar import with_verbose
 from coterie.core.repr_html import ReprHTMLMixin
@@ -18,7 +19,7 @@ from coterie.data import as_source
 from coterie.data.scale_check import divide_by_scale
 from coterie.data.summary import summarize
 from coterie.engines.local import Serial
-from coterie.errors import InputError, ScaleError
+from coterie.errors import ScaleError
 from coterie.kmeans.kmeans import KMeans
 from coterie.selection.normality import MIN_VALUES, anderson_darling, critical_value
 from coterie.selection.resampling import between_0_and_1
@@ -271,10 +272,7 @@ class _Rounds:
         ahead: int = 0,
     ):
         source: Any = as_source(X, sample_weight)
-        if source.engine == "dask":
-            raise InputError(
-                "X is a Dask array, but splits need rows in memory: pass X.compute() or a sample of the rows"
-            )
+        check_in_memory(source, "a test of splits")
         self.original, self.exponent = (source.X, source.w), 0
         try:
             summarize(source, Serial(), rescales=True)

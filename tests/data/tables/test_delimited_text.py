@@ -234,17 +234,17 @@ def test_numbers_with_a_comma_before_decimals_are_no_header(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b"\n"])
-def test_an_empty_file_is_refused(tmp_path, content):
+def test_an_empty_file_is_rejected(tmp_path, content):
     with pytest.raises(InputError, match=r"t\.csv is empty"):
         scanned(tmp_path, content)
 
 
-def test_what_is_not_text_is_refused(tmp_path):
+def test_values_that_are_not_text_are_rejected(tmp_path):
     with pytest.raises(InputError, match=r"cannot read .*t\.csv.*: it is not text"):
         scanned(tmp_path, b"a,b\n\0\1,2\n")
 
 
-def test_a_row_with_too_many_fields_is_refused_wherever_it_is(tmp_path):
+def test_a_row_with_too_many_fields_is_rejected_wherever_it_is(tmp_path):
     with pytest.raises(InputError, match="line 5003 has 4 fields, the first has 2"):
         scanned(tmp_path, 'a,b\n1,"2\n"\n' + "1,2\n" * 4999 + "1,2,3,4\n" + "1,2\n" * 5000)
     with pytest.raises(InputError, match="line 3 has 3 fields, the first has 2"):

@@ -63,14 +63,14 @@ def test_a_vector_that_is_missing_is_missing_in_every_place(X, kind):
 
 
 @pytest.mark.parametrize("lazy", [False, True])
-def test_lists_of_other_lengths_are_refused_by_the_number_of_the_row(lazy, monkeypatch):
+def test_lists_of_other_lengths_are_rejected_by_the_number_of_the_row(lazy, monkeypatch):
     monkeypatch.setattr(tables, "ROWS", 2)
     given = pl.DataFrame({"v": [None, [1.0, 2.0], [3.0, 4.0], None, [5.0], [1.0, 2.0]]})
     with pytest.raises(InputError, match=r"'v' has a list of 1 numbers in row 4 .* of 2 in the first row"):
         as_source(given.lazy() if lazy else given)
 
 
-def test_names_that_are_there_already_are_refused():
+def test_existing_names_are_rejected():
     with pytest.raises(InputError, match="'v' holds lists, which become 'v_0' and others"):
         as_source(pl.DataFrame({"v": [[1.0, 2.0]], "v_0": [3.0]}))
 

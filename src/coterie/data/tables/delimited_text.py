@@ -131,6 +131,27 @@ def _cleaning(
     return detect_cleaning(first, last, size <= SNIFFED_BYTES, header_row)
 
 
+def plain_layout(file: IO[bytes], suffix: str) -> Layout | None:
+    """Layout of UTF-8 text without lines that are not rows; None for text that `scan_text` must convert first."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    head = file.read(SNIFFED_BYTES)
+    file.seek(max(0, size - SNIFFED_BYTES))
+    tail = file.read()
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in head:
+        return None
+    if _cleaning(head, tail, size, UTF_8, lambda: b"", None).is_needed:
+        return None
+    file.seek(0)
+    return _layout(file, suffix)
+
+
+def column_names(first_line: bytes, layout: Layout) -> list[str]:
+    """Names of the columns, from the first line of plain text."""
+    lines = _name_columns(pl.read_csv(io.BytesIO(first_line), **_options(layout)), layout)
+    return _rename(lines, io.BytesIO(first_line), layout).columns
+
+
 def _options(layout: Layout) -> dict[str, Any]:
     return {"separator": layout.separator, "has_header": layout.header, "infer_schema": False}
 
@@ -243,17 +264,22 @@ def is_not_number(column: pl.Series) -> pl.Series:
 
 def field_types(batches: Iterable[pl.DataFrame], separator: str) -> tuple[dict[str, FieldType], int]:
     """The type that `parse` gives to every column, over all batches; and the number of rows."""
-    numbers = _numbers(separator)
     types: dict[str, FieldType] = {}
     rows = 0
     for batch in batches:
         rows += batch.height
-        for column in batch:
-            previous = types.get(column.name, numbers[0])
-            types[column.name] = (
-                _field_type(column, numbers[numbers.index(previous) :]) if previous in numbers else TEXT
-            )
+        types = widened_types(types, batch, separator)
     return types, rows
+
+
+def widened_types(types: dict[str, FieldType], batch: pl.DataFrame, separator: str) -> dict[str, FieldType]:
+    """The first types that the fields of a batch have as well as those of earlier batches, which gave `types`."""
+    numbers = _numbers(separator)
+    widened = {}
+    for column in batch:
+        previous = types.get(column.name, numbers[0])
+        widened[column.name] = _field_type(column, numbers[numbers.index(previous) :]) if previous in numbers else TEXT
+    return widened
 
 
 def convert(column: pl.Series, field_type: FieldType) -> pl.Series:

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from coterie.core.arrays import is_sparse
-from coterie.data.frames import check_columns, is_frame
+from coterie.data.frames import check_columns, is_frame, is_relation
 from coterie.data.tables.array_files import array_frame
 from coterie.data.tables.read_errors import DATA_FRAME, readable
 from coterie.data.tables.reader import WholeTable
@@ -37,8 +37,8 @@ def frame_table(data: Any) -> FrameTable:
 
 
 def is_frame_like(data: Any) -> bool:
-    """Whether `data` is a data frame, or a Polars LazyFrame."""
-    return isinstance(data, pl.LazyFrame) or is_frame(data)
+    """Whether `data` is a data frame, a Polars LazyFrame, or a relation of DuckDB."""
+    return isinstance(data, pl.LazyFrame) or is_frame(data) or is_relation(data)
 
 
 def as_polars(data: Any) -> pl.DataFrame:
@@ -50,6 +50,8 @@ def as_polars(data: Any) -> pl.DataFrame:
     with readable(None):
         if isinstance(data, pl.LazyFrame):
             data = data.collect()
+        elif is_relation(data):
+            data = pl.DataFrame(data)
         if not isinstance(data, pl.DataFrame):
             import narwhals.stable.v2 as nw
 

@@ -18,6 +18,8 @@ from coterie.data.tables.array_files import array_frame, load_array
 from coterie.data.tables.delimited_text import FieldType
 from coterie.data.tables.file_formats import FRAMES, READABLE, TEXT
 from coterie.data.tables.read_errors import readable
+from coterie.data.tables.readings import present
+from coterie.data.tables.written_numbers import DIGITS, split_numbers
 from coterie.errors import InputError
 
 ROWS = 100_000  # rows of a batch, if there are few columns
@@ -28,9 +30,10 @@ LAZY: dict[str, Callable[[Any], pl.LazyFrame]] = {
     ".ndjson": pl.scan_ndjson,
     ".jsonl": pl.scan_ndjson,
 }
-REMEDY = (
-    "Choose others: X=polars.scan_parquet(...).select(...), or scan_csv. Methods that know categories take the table "
-    "in memory: X=polars.read_parquet(...)"
+HEAD = 1000  # cells of a column in which an amount is looked for
+CHOOSE = (
+    "Or choose other columns: X=polars.scan_parquet(...).select(...), or scan_csv. Methods that know categories take "
+    "the table in memory: X=polars.read_parquet(...)"
 )
 
 Read = Callable[[Sequence[str], int], Iterator[pl.DataFrame]]
@@ -53,7 +56,7 @@ class Scan:
         """Batches of `rows` rows; unless `raw`, fields of numeric columns of text files become numbers."""
         types, names = None if raw else self.field_types, list(self.schema) if columns is None else columns
         with readable(self.path):
-            for batch in self.read(names, _batch_rows(len(names)) if rows is None else rows):
+            for batch in self.read(names, batch_rows(len(names)) if rows is None else rows):
                 if types is None:
                     yield batch
                 else:
@@ -105,12 +108,6 @@ def scan(path: Path, header_row: int | None = None) -> Scan:
     raise InputError(f'cannot read "{path}": tables end in {join_words(READABLE, "or")}.')
 
 
-def scan_pattern(pattern: Path) -> Scan:
-    """All Parquet files whose names match a pattern, one below the other in the order of their names."""
-    with readable(pattern):
-        return scan_frame(pl.scan_parquet(pattern), pattern)
-
-
 def scan_frame(lazy: pl.LazyFrame, path: Path | None = None) -> Scan:
     """The result of a LazyFrame with vectors as columns; it is computed for every pass over its rows."""
     with readable(path):
@@ -128,7 +125,9 @@ def scan_frame(lazy: pl.LazyFrame, path: Path | None = None) -> Scan:
 def matrix(table: Scan, columns: Sequence[str] | None = None, rows: int | None = None) -> np.ndarray[Any, Any]:
     """The columns as an array (n, d), float32 if all of them are; in memory if it fits, otherwise on disk."""
     names = list(table.schema) if columns is None else list(columns)
-    dtype = frames.common_dtype(pl.DataFrame(schema={name: table.schema[name] for name in names}), REMEDY)
+    schema = {name: table.schema[name] for name in names}
+    texts = [name for name, dtype in schema.items() if not (dtype.is_numeric() or dtype == pl.Boolean)]
+    dtype = frames.common_dtype(pl.DataFrame(schema=schema), _remedy(table, texts) if texts else CHOOSE)
     values = temporary_arrays.empty((table.n_rows, len(names)), dtype)
     stop = 0
     for batch in table.batches(names, rows):
@@ -143,6 +142,31 @@ def matrix(table: Scan, columns: Sequence[str] | None = None, rows: int | None =
     return values
 
 
+def _remedy(table: Scan, texts: Sequence[str]) -> str:
+    """What to do about columns that are not numbers: a job reads some of them, and stores how.
+
+    An estimator does not: it would have to store the rule, because a file that `predict` gets later can suggest another
+    one, such as another decimal separator.
+    """
+    data = "X" if table.path is None else f'"{table.path}"'
+    amount = _written_amount(table, texts)
+    found = "" if amount is None else f'"{amount[1]}" in column {amount[0]!r} is not a plain number. '
+    return (
+        f"{found}coterie.Job({data}, k=3).run() reads amounts, percentages, dates and yes/no as numbers, and its model "
+        f"file stores how. {CHOOSE}"
+    )
+
+
+def _written_amount(table: Scan, texts: Sequence[str]) -> tuple[str, str] | None:
+    """A column of amounts such as ``$1,001.35``, and a cell of it; None if there is none."""
+    for column in next(table.batches(texts, HEAD), pl.DataFrame()):
+        cells = present(column).drop_nulls() if column.dtype == pl.String else column.clear()
+        if len(cells) and any(split_numbers(cells).fits(decimal).all() for decimal in DIGITS):
+            is_plain = cells.cast(pl.Float64, strict=False).is_not_null()
+            return column.name, cells[int((~is_plain).arg_max() or 0)]
+    return None
+
+
 def empty_columns(batch: pl.DataFrame) -> list[str]:
     """Columns with no values other than null and NaN."""
     return [
@@ -152,14 +176,15 @@ def empty_columns(batch: pl.DataFrame) -> list[str]:
     ]
 
 
-def _batch_rows(n_columns: int) -> int:
+def batch_rows(n_columns: int) -> int:
+    """Rows of a batch with this number of columns."""
     return max(1, min(ROWS, VALUES // max(1, n_columns)))
 
 
 def _scan_text(path: Path, header_row: int | None) -> Scan:
     lazy, layout = delimited_text.scan_text(path, header_row)
     names = lazy.collect_schema().names()
-    types, lines = delimited_text.field_types(_read(lazy, names, _batch_rows(len(names))), layout.separator)
+    types, lines = delimited_text.field_types(_read(lazy, names, batch_rows(len(names))), layout.separator)
     n_rows = layout.rows(lines, len(names))
     lazy = lazy.head(n_rows) if n_rows < lines else lazy
     types = {name: types.get(name, delimited_text.NUMBERS[0]) for name in names}

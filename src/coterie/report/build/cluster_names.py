@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.core.attachments import CLUSTER_NAMES
 from coterie.core.formatting import count, truncate
 from coterie.errors import InputError, ParameterError
 from coterie.explanation.rules import Condition, number_text
 from coterie.report.results import ClusterSummary, Trait
 
 AUTO = "auto"
-ATTRIBUTE = "cluster_names_"  # of a fitted model, and in its file: a list of texts, one for each label
 LONGEST = 40
 CONDITIONS = 2  # that a name is made of
 
@@ -51,7 +51,7 @@ def names_by_label(clusters: Sequence[ClusterSummary], k: int) -> list[str]:
 
 def names_of_model(model: Any, labels: NDArray[np.integer], file_name: str) -> list[str] | None:
     """The names that are stored with a model, for all labels that it predicted; None if it has none."""
-    names = getattr(model, ATTRIBUTE, None)
+    names = getattr(model, CLUSTER_NAMES, None)
     if names is None:
         return None
     is_list = isinstance(names, list) and all(isinstance(name, str) for name in names)

@@ -14,7 +14,7 @@ from coterie.report.build.report_source import ReportSource, reproducibility
 from coterie.report.html.report import Absent, ComparisonReport
 from coterie.report.results import ComparisonResult
 
-MAPS = 2  # runs that are drawn
+MAPS = 8  # algorithms whose best run is drawn
 
 Codes = NDArray[np.integer[Any]]
 

@@ -15,6 +15,7 @@ from coterie.data.tables.file_formats import TEXT
 from coterie.data.tables.read_errors import DATA_FRAME, STANDARD_INPUT
 from coterie.data.tables.reader import Table
 from coterie.preparation.fit_preparation import PreparedTable
+from coterie.preparation.long_series import SeriesTable
 from coterie.report.build.fitted_model import FittedModel
 from coterie.report.build.report_source import ReportSource
 from coterie.report.html.report import Absent
@@ -114,6 +115,8 @@ def _code(source: ReportSource, last: list[str]) -> str | Absent:
         return Absent("The table came from standard input: save it as a file to have code that reads it.")
     if table.path == DATA_FRAME:
         return Absent("The table is a data frame in memory: save it as a file to have code that reads it.")
+    if isinstance(table, SeriesTable):
+        return Absent("The series are made from a long table: use the command, or coterie.Job(..., series=...).")
     read_lines, is_text = _read_lines(table, prepared)
     is_weighted = source.weight is not None
     if prepared.preparation.mixed:

@@ -191,7 +191,7 @@ class ChoiceReport:
 
 @dataclass(frozen=True)
 class ComparisonReport:
-    """The data of the page of ``coterie compare``; `maps` are those of the two best runs."""
+    """The data of the page of ``coterie compare``; `maps` are those of the best run of each algorithm."""
 
     result: ComparisonResult
     version: str

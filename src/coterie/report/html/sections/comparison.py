@@ -10,7 +10,7 @@ from coterie.report.html.sections.section import absent, boxed, section
 from coterie.report.results import ComparisonResult
 from coterie.web import ClusterMap, Markup, tag
 
-HEADER = ("algorithm", "K", "inertia", "silhouette", "Davies–Bouldin", "Calinski–Harabasz", "smallest")
+HEADER = ("algorithm", "K", "inertia", "silhouette", "Davies–Bouldin", "Calinski–Harabasz", "stability", "smallest")
 PAGE = 60  # runs on a page of the table
 
 
@@ -21,16 +21,27 @@ def runs(result: ComparisonResult) -> Markup:
     for run in result.runs:
         scores = [(number(run.inertia), run.inertia), (two_places(run.silhouette), run.silhouette)]
         scores += [(two_places(run.davies_bouldin), run.davies_bouldin)]
-        scores += [(number(run.calinski_harabasz), run.calinski_harabasz), (f"{run.smallest:,}", run.smallest)]
+        scores += [(number(run.calinski_harabasz), run.calinski_harabasz), (two_places(run.stability), run.stability)]
+        scores += [(f"{run.smallest:,}", run.smallest)]
         cells = [tag("td", text, cls="num", data_value=value) for text, value in [(str(run.k), run.k), *scores]]
         name = tag("td", f"{run.method}{' ◀' if run.best else ''}")
         lines.append(tag("tr", name, cells, cls="best" if run.best else None))
     table = tag("table", tag("thead", tag("tr", head)), tag("tbody", lines), cls="sortable", data_page=PAGE)
     note = (
         "◀ marks the run of each algorithm with the highest silhouette. "
-        "Lower is better for inertia and Davies–Bouldin, higher for silhouette and Calinski–Harabasz."
+        "Lower is better for inertia and Davies–Bouldin, higher for silhouette, Calinski–Harabasz and stability (mean "
+        "adjusted Rand index of resamples, of the best runs)."
     )
-    return section("runs", "Scores", boxed(table, note))
+    return section("runs", "Scores", _recommendation(result), boxed(table, note))
+
+
+def _recommendation(result: ComparisonResult) -> Markup | str:
+    """The recommended algorithm, and why."""
+    recommendation = result.recommendation
+    if recommendation is None:
+        return ""
+    heading = recommendation.heading[:1].upper() + recommendation.heading[1:]
+    return tag("p", tag("strong", f"{heading}."), f" {recommendation.reason}")
 
 
 def agreement(result: ComparisonResult) -> Markup:
@@ -54,7 +65,7 @@ def agreement(result: ComparisonResult) -> Markup:
 
 
 def maps(report: ComparisonReport) -> Markup:
-    """Maps of the two best runs, on the same axes."""
+    """A map of the best run of each algorithm, on the same axes."""
     drawn = [
         tag("div", tag("h3", title), each.figure(f"map{i}") if isinstance(each, ClusterMap) else bars(plain(each)))
         for i, (title, each) in enumerate(report.maps)
