@@ -58,10 +58,11 @@ def is_sound(model, X):
     return degeneracy_of_fit(model._fitted_model, len(X), model._components) == 0
 
 
-def best_of_starts(X, structure, k, starts=200, seed=12345, noise=NOISE):
+def best_of_starts(X, structure, k, starts=200, seed=12345, perturbed=True):
     """The highest log-likelihood of sound fits, a quarter of the starts by each method; -inf if there is none.
 
-    Without `noise`, the result can be a saddle point. No start is made from the results of others, as in a search.
+    If runs are not `perturbed`, the result can be a saddle point. No start is made from the results of others, as in a
+    search.
     """
     estimator = GaussianMixture(k, covariance_type=structure)
     source, _, summary = estimator._open(X, None, first=True)
@@ -71,9 +72,9 @@ def best_of_starts(X, structure, k, starts=200, seed=12345, noise=NOISE):
     runs = _best_runs(trials, params if k > 1 else select(params, [0]))
     if not runs:
         return -np.inf
-    batch = _finished(trials, concatenate(runs), noise)
+    batch = _local_optima(trials, concatenate(runs)) if perturbed else _stationary(trials, concatenate(runs))[0]
     likelihoods = []
-    for run in range(len(runs)):
+    for run in range(len(batch.weights)):
         fit = GaussianMixture(k, covariance_type=structure, warm_start=True)
         fit._fitted_model, fit._components = model, trials.result(batch, run)
         with warnings.catch_warnings():
@@ -104,16 +105,28 @@ def _best_runs(trials, params):
     return [run for _, run in best]
 
 
-def _finished(trials, params, noise):
-    """The runs after a restart from their responsibilities with noise, once they are stationary."""
+def _local_optima(trials, params):
+    """Where the runs end after a restart from their responsibilities with noise.
+
+    A run that the restart leaves for a worse optimum is a narrow one, and is kept. One that it leaves for a better
+    optimum, or for a degenerate component, is not a local optimum.
+    """
+    params, objective = _stationary(trials, params)
     resp, _ = trials.responsibilities(params)
-    random = trials.rng.random(resp.shape)
-    params = trials.first(resp + noise * (random / random.sum(axis=-1, keepdims=True) - resp))
+    noise = trials.rng.random(resp.shape)
+    restarts = trials.first(resp + NOISE * (noise / noise.sum(axis=-1, keepdims=True) - resp))
+    restarts, objective_of_restarts = _stationary(trials, restarts)
+    is_optimum = (trials.degeneracy(restarts) == 0) & (objective_of_restarts > objective - SAME)
+    return concatenate([restarts, select(params, is_optimum)])
+
+
+def _stationary(trials, params):
+    """The runs once they have converged much further than a fit, and their objectives."""
     for _ in range(FURTHER // 20):
-        params, _, gains = trials.advance(params, 20)
+        params, objective, gains = trials.advance(params, 20)
         if gains[-1].max() < 1e-9 * trials.w.sum():
             break
-    return params
+    return params, objective
 
 
 def stored_values():

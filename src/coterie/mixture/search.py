@@ -14,7 +14,7 @@ ROUND = 10  # steps between two comparisons of the runs
 HOPE = 50  # a run stops if it is behind the best by more than this many times its last gain
 STEPS = 10_000  # steps of all runs
 HITS = 8  # number of random starts in the best optimum after which a search on few rows ends
-IDLE = 2  # number of rounds of further random starts without a gain after which it also ends
+IDLE = 1  # number of rounds of further random starts without a gain after which it also ends
 SOUND = 3  # minimum number of short runs without degenerate components, for few rows
 BATCHES = 10  # maximum number of batches of short runs until there are as many
 NOISE = 1e-3  # share of random numbers in the responsibilities from which the best runs are finished
@@ -56,6 +56,9 @@ class Candidates(NamedTuple):
     def select(self, runs: Any) -> Candidates:
         rest = (values[..., runs] for values in self[1:])
         return Candidates(select(self.params, runs), *rest)
+
+    def copy(self) -> Candidates:
+        return self.select(np.arange(len(self.objective)))
 
     def append(self, other: Candidates) -> Candidates:
         rest = (np.append(a, b, axis=-1) for a, b in zip(self[1:], other[1:], strict=True))
@@ -108,28 +111,34 @@ class Search:
         runs = self.short_runs(self.trials.random_starts(self.n_starts), self.n_continued(self.n_starts))
         return runs, self.trials.degeneracy(runs)
 
-    def converge(
-        self, params: Any, candidates: Candidates | None = None, *, count: int = 0, precision: float = 1.0
-    ) -> Candidates:
+    def converge(self, params: Any, candidates: Candidates | None = None, *, count: int = 0) -> Candidates:
         """The best of the runs and of earlier candidates, once each has converged or cannot become the best.
 
         Candidates continue as well, unless they are stationary: a component may collapse slowly. Each of the runs
-        counts as `count` independent starts. The tolerance is multiplied by `precision`.
+        counts as `count` independent starts.
         """
+        runs = self._new(params, count)
+        return self._distinct(self._converged(runs if candidates is None else runs.append(candidates)))
+
+    def _new(self, params: Any, count: int = 0) -> Candidates:
+        """Runs that have not begun."""
         size = len(params.weights)
         objective, gains = np.full(size, np.inf), np.full((2, size), np.inf)
-        runs = Candidates(params, np.zeros(size, int), objective, gains, np.full(size, count))
-        params, degeneracy, objective, gains, hits = runs if candidates is None else runs.append(candidates)
+        return Candidates(params, np.zeros(size, int), objective, gains, np.full(size, count))
+
+    def _converged(self, runs: Candidates, precision: float = 1.0) -> Candidates:
+        """The same runs once each has converged or cannot become the best; the tolerance is times `precision`."""
+        params, degeneracy, objective, gains, hits = runs.copy()
         active = np.flatnonzero(~self._is_stationary(gains))
-        while True:
+        while len(active) > 0:
             moved, objective[active], gains[:, active] = self._advance(select(params, active), ROUND)
             params, degeneracy[active] = replace_runs(params, active, moved), self.trials.degeneracy(moved)
-            order = np.lexsort([objective, degeneracy])
-            best = order[0]  # if it collapses later, runs that were behind it continue
+            best = np.lexsort([objective, degeneracy])[0]  # if it collapses later, runs that were behind it continue
             could_win = (objective - HOPE * gains[-1] < objective[best]) & (degeneracy <= degeneracy[best])
             active = np.flatnonzero(could_win & ~self._has_converged(gains, precision * self.tol))
-            if len(active) == 0 or self.steps_left <= 0:
-                return self._distinct(Candidates(params, degeneracy, objective, gains, hits), order)
+            if self.steps_left <= 0:
+                break
+        return Candidates(params, degeneracy, objective, gains, hits)
 
     def _has_converged(self, gains: np.ndarray, tol: float) -> np.ndarray:
         """Whether the remaining gain of each run, by Aitken's estimate from its last two gains, is small."""
@@ -142,11 +151,11 @@ class Search:
         """Whether the last step of each run gained next to nothing."""
         return gains[-1] < 1e-6 * self.tol
 
-    def _distinct(self, runs: Candidates, order: np.ndarray) -> Candidates:
+    def _distinct(self, runs: Candidates) -> Candidates:
         """The best runs that are different optima: those with almost the same objective are the same optimum."""
         best: list[int] = []
         hits = runs.hits.copy()
-        for i in order:
+        for i in np.lexsort([runs.objective, runs.degeneracy]):
             same = [j for j in best if abs(runs.objective[i] - runs.objective[j]) <= 10 * self.tol]
             if same:
                 hits[same[0]] += hits[i]
@@ -157,9 +166,9 @@ class Search:
     def explore(self, candidates: Candidates) -> Candidates:
         """For few rows, the best runs after more random starts, until several of them end in the best optimum [1]_.
 
-        If only a few starts end in it, others may end in a better one. `IDLE` rounds without a gain end the search as
-        well: on some tables no random start ends in the best optimum. If all runs have degenerate components, more
-        starts do not help.
+        If only a few starts end in it, others may end in a better one. A round without a gain ends the search as well:
+        on some tables no random start ends in the best optimum. If all runs have degenerate components, more starts do
+        not help.
 
         .. [1] Boender & Rinnooy Kan (1987), Bayesian stopping rules for multistart global optimization methods, Math.
            Programming 37.
@@ -178,8 +187,8 @@ class Search:
             patience = self.effort.patience * (2 if self.has_few_rows else 1)
         while self.steps_left > 0 and idle < patience:
             starts, n_splits = self._new_starts(candidates, skip)
-            n_continued = max(1, len(starts) // (2 if self.has_few_rows else 4))
-            before, candidates = candidates, self.converge(self.short_runs(starts, n_continued), candidates)
+            best = self.short_runs(starts, max(1, len(starts) // 4))
+            before, candidates = candidates, self.converge(best, candidates)
             idle, skip = (0, 0) if self._is_better(candidates, before) else (idle + 1, skip + n_splits)
         return candidates
 
@@ -206,19 +215,27 @@ class Search:
         """The local optima next to the candidates, best first.
 
         EM can converge to a saddle point, so every run also restarts from its responsibilities with a little noise. For
-        few rows, only these restarts count unless all are degenerate, and the best one converges further. Otherwise the
-        fit after it could leave a saddle point, or a run that is hardly sound, for a degenerate component.
+        few rows, a candidate whose restart ends in a better optimum, or in a degenerate component, is left out, unless
+        that leaves no sound run. Otherwise the fit after it could leave a saddle point, or a run that is hardly sound,
+        for a degenerate component. A restart that ends in a worse optimum has left a narrow one, which is kept.
         """
         self.steps_left, self.reserve = self.steps_left + self.reserve, 0
         resp, _ = self.trials.responsibilities(candidates.params)
         noise = self.trials.rng.random(resp.shape)
         resp += NOISE * (noise / noise.sum(axis=-1, keepdims=True) - resp)
-        restarts = self.trials.first(resp)
-        result = self.converge(restarts, precision=1e-3) if self.has_few_rows else None
-        if result is None or result.degeneracy[0] > candidates.degeneracy[0]:
-            result = self.converge(restarts, candidates)
-        costs = self.trials.costs(result.params, result.objective)
-        return result.select(np.lexsort([costs, result.degeneracy]))
+        restarts = self._new(self.trials.first(resp))
+        if self.has_few_rows:
+            restarts = self._converged(restarts, precision=1e-3)
+            is_stable = (restarts.degeneracy == 0) & (restarts.objective > candidates.objective - self.tol)
+            stable = restarts.append(candidates.select(is_stable))
+            if stable.degeneracy.min() <= candidates.degeneracy[0]:
+                return self._by_likelihood(stable)
+        return self._by_likelihood(self._converged(restarts.append(candidates)))
+
+    def _by_likelihood(self, runs: Candidates) -> Candidates:
+        """The best runs that are different optima, the most likely first."""
+        best = self._distinct(runs)
+        return best.select(np.lexsort([self.trials.costs(best.params, best.objective), best.degeneracy]))
 
     def _advance(self, params: Any, steps: int) -> tuple[Any, np.ndarray, np.ndarray]:
         self.steps_left -= steps * max(self.minimum_runs, len(params.weights))
