@@ -241,7 +241,8 @@ def _metrics(t: Tables) -> Iterator[Step]:
         if name in PAIRS_OF_LABELS:
             arguments = (t.labels, np.roll(t.labels, 1))
         yield name, partial(function, *arguments)
-        yield f"{name}, weights", partial(function, *arguments, sample_weight=t.w)
+        if name != "dbcv_score":  # without weights
+            yield f"{name}, weights", partial(function, *arguments, sample_weight=t.w)
     for approximation in ("sampled", "simplified", "medoid"):
         yield (
             f"silhouette_score, {approximation}",
@@ -267,7 +268,7 @@ def _selection(t: Tables) -> Iterator[Step]:
 
 PAIRS_OF_LABELS = {
     name for name in metrics.__all__ if name.endswith(("_score", "_measure", "_matrix", "_confusion"))
-} - {"calinski_harabasz_score", "davies_bouldin_score", "dunn_score", "silhouette_score"}
+} - {"calinski_harabasz_score", "davies_bouldin_score", "dbcv_score", "dunn_score", "silhouette_score"}
 
 
 def _fit(estimator: Any, X: Any, sample_weight: Any = None) -> Any:
