@@ -96,7 +96,7 @@ class KMeans(CenterEstimator):
         copies `X` to the GPU once, or part by part in every pass if it is larger than the memory of the GPU. Labels are
         the same on both devices, for the same centers. A GPU needs PyTorch, and supports neither sparse rows nor
         missing values, 'exact' and 'bounds', searches, checkpoints and traces.
-    engine : {'auto', 'serial', 'threads', 'dask'} or an engine, default='auto'
+    engine : {'auto', 'serial', 'threads', 'dask', 'ray'} or an engine, default='auto'
         Engine that runs the passes. 'auto' uses threads for rows in memory, Dask for Dask arrays, and the GPU for rows
         on it.
     n_jobs : int or None, default=None
