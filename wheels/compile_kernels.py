@@ -16,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 
 from coterie.jobs import tour
-from coterie.jobs.kernel_compilation import all_kernels
+from coterie.jobs.kernel_compilation import named_kernels
 from coterie.kernels.cpu.compile_cache import sources_at_import
 from coterie.kernels.cpu.level import level, levels
 from coterie.kernels.cpu.package_kernels import write_kernels
@@ -44,11 +44,7 @@ def main(folder: Path, names: list[str]) -> None:
 def run_tour(dtype: str, file: str) -> None:
     """Run the tour, and store module, name and argument types of every kernel that was used."""
     tour.run((dtype,))
-    used = [
-        (kernel.__module__, kernel.__qualname__, signature)
-        for kernel in all_kernels()
-        for signature in kernel.overloads
-    ]
+    used = [(*name, signature) for name, kernel in named_kernels().items() for signature in kernel.overloads]
     Path(file).write_bytes(pickle.dumps(used))
 
 

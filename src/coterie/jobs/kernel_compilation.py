@@ -22,7 +22,16 @@ def compile_all(callback: Callback) -> CompiledKernels:
 
 
 def all_kernels() -> list[Any]:
-    """The kernels of all modules that are imported, in the order of their names."""
-    modules = (module for name, module in sorted(sys.modules.items()) if name.startswith("coterie.kernels."))
-    kernels = {id(value): value for module in modules for value in vars(module).values() if isinstance(value, Kernel)}
-    return sorted(kernels.values(), key=lambda kernel: (kernel.__module__, kernel.__qualname__))
+    """The kernels of all modules that are imported."""
+    return list(named_kernels().values())
+
+
+def named_kernels() -> dict[tuple[str, str], Any]:
+    """The kernels by module and name, each once. The function of a kernel may be from another module."""
+    modules = [(name, vars(module)) for name, module in sys.modules.items() if name.startswith("coterie.kernels.")]
+    names = sorted((module, name) for module, values in modules for name in values if isinstance(values[name], Kernel))
+    kernels: dict[int, tuple[tuple[str, str], Any]] = {}
+    for module, name in names:
+        kernel = vars(sys.modules[module])[name]
+        kernels.setdefault(id(kernel), ((module, name), kernel))
+    return dict(kernels.values())
