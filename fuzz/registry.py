@@ -30,11 +30,16 @@ NOT_COVERED: dict[str, str] = {  # names, or packages as a whole
     "make_report": "the page of jobs.report, compared with it in tests/jobs",
     "export": "compared with predict on random rows in tests/exports",
     "jobs.ExportJob": "options of export",
+    "DBSCAN": "compared with its definition in tests/density",
+    "HDBSCAN": "compared with its definition in tests/density",
+    "data.FileSource": "compared with rows in memory in tests/data",
+    "data.scan_files": "makes a data.FileSource",
+    "engines.released_on_error": "tested with clusters that fail in tests/engines",
     "jobs.examine": "says what the machine has, not what a table has",
     **{
         f"jobs.{name}": TYPE
-        for name in ("Budget", "Dates", "DecimalMark", "Device", "Dialect", "ExportFormat", "Missing", "ModelMissing",
-                     "Number", "Scale")
+        for name in ("Budget", "Dates", "DecimalMark", "Device", "Dialect", "ExportFormat", "MapKind", "Missing",
+                     "ModelMissing", "Number", "Scale")
     },
     **{
         f"jobs.{name}": "made by the command line, which the laws of jobs call"

@@ -36,7 +36,8 @@ def same_partition(a, b) -> bool:
 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_every_algorithm_finds_groups_far_apart_and_labels_the_rows(blobs, folder, capsys, name):
-    result = fitted(capsys, "blobs.csv", "-a", name, "-k", "3", "-o", "out.parquet")
+    number = ["--eps", "0.5"] if name == "dbscan" else [] if ALGORITHMS[name].finds_k else ["-k", "3"]
+    result = fitted(capsys, "blobs.csv", "-a", name, *number, "-o", "out.parquet")
     written = pl.read_parquet(folder / "out.parquet")
     assert same_partition(written["cluster"], blobs)
     assert result["k"] == 3

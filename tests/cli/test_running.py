@@ -254,7 +254,7 @@ def test_help_breaks_lines_where_the_terminal_ends(python):
     done = python("from coterie.cli import main; main(['fit', '--help']); main(['choose-k', '--help'])", COLUMNS="400")
     for sentence in (
         "or - for CSV from standard input. [required]",
-        "manhattan or cosine; kmedians: l1 or l2; kmeans-dtw: dtw, softdtw or euclidean.",
+        "a distance such as manhattan; kmedians: l1 or l2; kmeans-dtw: dtw, softdtw or euclidean.",
         "Default: depends on the budget.",
     ):
         assert sentence in done.stdout

@@ -25,8 +25,8 @@ def fitted(name, k=3, **options):
         return estimator.set_params(**{count_option(estimator): k}).fit(X)
 
 
-def test_all_estimators_but_trees_are_iterative():
-    assert set(ESTIMATORS) - set(ITERATIVE) == {"AgglomerativeClustering", "DivisiveClustering"}
+def test_all_estimators_but_those_with_trees_are_iterative():
+    assert set(ESTIMATORS) - set(ITERATIVE) == {"AgglomerativeClustering", "DBSCAN", "DivisiveClustering", "HDBSCAN"}
 
 
 @pytest.mark.parametrize("name", ITERATIVE)

@@ -54,7 +54,7 @@ SHARED_FITS = {  # estimator, rows, powers of rows and weights in the objective;
     "kernel": (KernelKMeans(**R, kernel="linear"), ROWS, (2, 1)),
     "time series": (TimeSeriesKMeans(**R), ROWS[:50], (2, 1)),
     "gaussian": (GaussianMixture(**R), ROWS, None),
-    "gaussian missing": (GaussianMixture(**R, missing="ignore"), HOLES[:60], None),
+    "gaussian missing": (GaussianMixture(**R, missing="ignore"), HOLES[:100], None),
     "mixture": (Mixture(**R), ROWS[:60], None),
 }
 

@@ -12,6 +12,7 @@ def test_the_public_names_are_these():
         "completeness_score",
         "contingency_matrix",
         "davies_bouldin_score",
+        "dbcv_score",
         "dunn_score",
         "fowlkes_mallows_score",
         "homogeneity_completeness_v_measure",

@@ -114,7 +114,8 @@ def test_every_kind_of_result_has_a_complete_page(case, tmp_path):
 @pytest.mark.parametrize("method", ALGORITHMS)
 def test_every_algorithm_has_a_page_and_code_that_gives_its_labels(method, tmp_path):
     table = mixed(tmp_path, 60) if ALGORITHMS[method].mixed else blobs(tmp_path, 60)
-    result, report, _, tree = page_of(Job(table, algorithm=method, k=3, report=tmp_path / "r.html"))
+    k = "auto" if ALGORITHMS[method].finds_k else 3
+    result, report, _, tree = page_of(Job(table, algorithm=method, k=k, report=tmp_path / "r.html"))
     assert [node.attributes["id"] for node in tree.all("section")] == SECTIONS
     names: dict = {}
     exec(report.reproduce.python, names)
