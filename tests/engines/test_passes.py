@@ -25,9 +25,10 @@ from coterie.kmeans.lloyd import Lloyd
 from fake_cluster import FakeCluster
 from many_parts import many_parts, weights_of_many_digits
 
+SLOW = pytest.mark.slow
 DENSE = [
-    pytest.param(*p.values[:2], id=p.id)
-    for p in zoo.MODELS
+    pytest.param(*p.values[:2], id=p.id, marks=[SLOW] if i % 3 else [])  # a third of the models in every run
+    for i, p in enumerate(zoo.MODELS)
     if isinstance(p.values[1], np.ndarray) and not isinstance(p.values[0], KernelLloyd)
 ]
 
@@ -53,7 +54,10 @@ def test_lost_rows_memos_and_replies_change_no_bit(model, X):
 
 
 @pytest.mark.parametrize("fault", ["memo", "repeat", "worker"])
-@pytest.mark.parametrize("start", ["k-means++", "k-means||", "farthest", "forgy", "random_partition"])
+@pytest.mark.parametrize(
+    "start",
+    ["k-means++", "k-means||", *(pytest.param(s, marks=SLOW) for s in ("farthest", "forgy", "random_partition"))],
+)
 def test_a_start_survives_each_fault(start, fault):
     model, ours = Lloyd(6, start), fit(Lloyd(6, start), zoo.SMALL, Threads(1), max_iter=20)
     losses = 0

@@ -110,7 +110,7 @@ class Estimator(EstimatorHTMLMixin, SklearnExport, BaseEstimator):
         X : array-like, sparse matrix, Dask array or path (n, d)
             Rows with the same columns as in `fit`.
         path : str or Path
-            Pattern of the file names, such as 'labels/*.parquet'. The folder is created.
+            Pattern of the file names, such as ``'labels/*.parquet'``. The folder is created.
         overwrite : bool, default=False
             Whether existing files that match the pattern are deleted first.
 
