@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 
 INTERNAL = ("bcss", "calinski_harabasz_score", "davies_bouldin_score", "dunn_score", "inertia", "silhouette_samples",
             "silhouette_score", "tss")  # fmt: skip
-EXTERNAL = tuple(name for name in metrics.__all__ if name not in (*INTERNAL, "contingency_matrix"))
+EXTERNAL = tuple(name for name in metrics.__all__ if name not in (*INTERNAL, "contingency_matrix", "dbcv_score"))
 EXPONENT = {"bcss": 2, "inertia": 2, "tss": 2}  # of the scale of X, in the result
 
 
