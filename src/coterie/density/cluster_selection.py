@@ -84,9 +84,7 @@ def membership(density: Array, death: Array, labels: Array) -> Array:
 def joint_densities(tree: CondensedTree, cluster: Array, density: Array, selected: Array) -> Array:
     """The highest density at which rows that leave a cluster at a density are in one cluster with each selected one."""
     join = np.empty((len(tree.cluster_parent), len(selected)))
-    split = np.zeros_like(
-        join
-    )  # of the ancestors of a selected cluster: density at which the branch to it is split off
+    split = np.zeros_like(join)  # by ancestor of a selected cluster: density at which the branch to it is split off
     for j, node in enumerate(selected.tolist()):
         while node > 0:
             split[tree.cluster_parent[node], j] = tree.cluster_lambda[node]

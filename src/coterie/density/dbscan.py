@@ -39,8 +39,8 @@ class DBSCAN(DensityEstimator):
     Parameters
     ----------
     eps : float or 'auto', default=0.5
-        Radius of a neighbourhood. 'auto' is the knee of the sorted distances to the `min_samples`-th row: the radius
-        beyond which rows rapidly become core rows no more. `eps_` is the value that was used.
+        Radius of a neighbourhood. 'auto' is the knee of the sorted distances of the rows to their `min_samples`-th row,
+        a starting value: without noise it is often too small, and splits clusters. `eps_` is the value that was used.
     min_samples : int, default=5
         Number of rows, or sum of their weights, in the neighbourhood of a core row, itself included.
     metric : str, function, Distance or 'precomputed', default='euclidean'
