@@ -86,6 +86,17 @@ class Engine(Protocol):
         """The results of ``step(chunk)``, or ``step(chunk, memo)``, for every chunk."""
 
 
+@runtime_checkable
+class ClusterEngine(Engine, Protocol):
+    """An engine of other processes, which store the rows."""
+
+    def place(self, source: Source) -> Any:
+        """Store the parts of a source in the processes, as long as it exists."""
+
+    def release(self, source: Source) -> None:
+        """Free the memory that passes over a source use in the processes."""
+
+
 class Model(Protocol):
     """An algorithm: the E-step computes statistics of rows, the M-step parameters from these. Small and picklable."""
 

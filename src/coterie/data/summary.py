@@ -10,7 +10,7 @@ import numpy as np
 
 from coterie import kernels
 from coterie.core.arrays import as_dense, is_sparse
-from coterie.core.protocols import Chunk, Engine, Source
+from coterie.core.protocols import Chunk, ClusterEngine, Engine, Source
 from coterie.core.stats import FirstRow, Stats
 from coterie.data.scale_check import MAX_EXPONENT, SAFE, may_be_unsafe, measure_scale
 from coterie.errors import InputError, ScaleError
@@ -67,7 +67,7 @@ def summarize(
     For a fit, each column must have a value in at least one row. If squares of rows, or sums of weights, could overflow
     or underflow, it raises a `ScaleError` with their scale; the limit is lower for a caller that `rescales` them.
     """
-    if hasattr(engine, "place"):  # a cluster stores the rows; faults are handled from here on
+    if isinstance(engine, ClusterEngine):  # it stores the rows; faults are handled from here on
         engine.place(source)
     first = source.pick([0])
     pivot = kernels.for_centers(first.X, 1).take(first.X, [0])[0].astype(np.float64)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from coterie.core.protocols import Engine, Source
+from coterie.core.protocols import ClusterEngine, Engine, Source
 from coterie.errors import ParameterError
 from coterie.machine import thread_count
 
@@ -20,7 +20,7 @@ def released_on_error(engine: Engine, source: Source) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        if hasattr(engine, "release"):
+        if isinstance(engine, ClusterEngine):
             engine.release(source)
         raise
 

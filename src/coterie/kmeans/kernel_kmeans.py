@@ -11,7 +11,7 @@ import numpy as np
 from coterie.base import Partitional, Summary, callbacks, summarize
 from coterie.core.arguments import as_rng, is_number, not_negative, one_of, whole_number
 from coterie.core.in_memory import check_in_memory
-from coterie.core.protocols import Engine, Source
+from coterie.core.protocols import ClusterEngine, Engine, Source
 from coterie.core.scale import Powers, Scale, multiplied
 from coterie.core.stored import stored
 from coterie.errors import ParameterError, ScaleError
@@ -298,7 +298,7 @@ class KernelKMeans(Partitional):
         source: Any
         source, engine, summary = super()._open_rows(X, sample_weight, first, y)
         check_in_memory(source, "KernelKMeans")
-        if hasattr(engine, "place"):
+        if isinstance(engine, ClusterEngine):
             raise ParameterError(
                 f"engine={self.engine!r} is a cluster, but KernelKMeans needs the kernel of every pair of rows in one "
                 "memory: use engine='threads'"
