@@ -24,6 +24,7 @@ from coterie.data.tables.text_cleaning import (
 )
 
 SNIFFED_BYTES = 65_536
+MISPLACED_QUOTE = "has a double quote without its partner: delete it, or write the missing one."
 BLOCK = 1 << 22  # bytes read at a time
 NO_HEADER = (
     "The first line contains only numbers: it is read as a row, and columns are named column_1, column_2 and so on."
@@ -227,6 +228,10 @@ def _is_numbers(start: bytes, separator: str) -> bool:
     try:
         first = pl.read_csv(io.BytesIO(start), **options)
     except pl.exceptions.PolarsError:
+        return False
+    if first.is_empty():
+        if len(start) < SNIFFED_BYTES:
+            raise ValueError(f"line 1 {MISPLACED_QUOTE}")
         return False
     fields = pl.Series(first.row(0), dtype=pl.String)
     return _present(fields).null_count() == 0 and _field_type(fields, _numbers(separator)) != TEXT

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from coterie.data.tables import delimited_text
+from coterie.data.tables.delimited_text import MISPLACED_QUOTE
 from coterie.data.tables.file_formats import TEXT
 
 JSON = (".ndjson", ".jsonl")
@@ -18,7 +19,7 @@ def malformed_line(path: Path) -> str | None:
     """Description of the first malformed line; None if there is none, or for binary files."""
     suffix = path.suffix.lower()
     if suffix in TEXT:
-        return _ragged_line(path)
+        return _ragged_line(path) or _misplaced_quote(path)
     return _invalid_json(path) if suffix in JSON else None
 
 
@@ -50,6 +51,19 @@ def _ragged_line(path: Path) -> str | None:
                     return f"line {line} has {len(fields)} fields, the first has {expected}: {_remedy(separator)}"
         except csv.Error as error:
             return f"line {number(lines.line_num)}: {error}"
+    return None
+
+
+def _misplaced_quote(path: Path) -> str | None:
+    """The first row with a quote that is not closed, or that is followed by more text."""
+    separator = delimited_text.detect_layout(path).separator
+    with _open_lines(path) as (file, number):
+        lines, begin = csv.reader(file, delimiter=separator, strict=True), 1
+        try:
+            for _ in lines:
+                begin = lines.line_num + 1
+        except csv.Error:
+            return f"line {number(begin)} {MISPLACED_QUOTE}"
     return None
 
 
