@@ -283,9 +283,10 @@ class KernelKMeans(Partitional):
         return self.approximation
 
     def _model(self, summary: Summary | None = None) -> Any:
+        k = self._n_features_out  # `n_clusters` may have been set after the fit
         if self.approximation_ == "nystrom":
-            return FeatureLloyd(self.n_clusters, bounds=False)
-        return KernelLloyd(self.n_clusters, self._kernel, stored=isinstance(self._kernel, Precomputed))
+            return FeatureLloyd(k, bounds=False)
+        return KernelLloyd(k, self._kernel, stored=isinstance(self._kernel, Precomputed))
 
     @property
     def _params(self) -> Any:

@@ -11,11 +11,11 @@ from coterie.mixture.trials import Trials, concatenate, replace_runs, select
 
 SHORT = 10  # steps of a short run
 ROUND = 10  # steps between two comparisons of the runs
-HOPE = 50  # a run stops if it is behind the best by more than this many times its last gain
+GAINS_BEHIND = 50  # a run stops if it is behind the best by more than this many times its last gain
 STEPS = 10_000  # steps of all runs
-HITS = 8  # number of random starts in the best optimum after which a search on few rows ends
-IDLE = 1  # number of rounds of further random starts without a gain after which it also ends
-SOUND = 3  # minimum number of short runs without degenerate components, for few rows
+STARTS_AT_BEST = 8  # number of random starts in the best optimum after which a search on few rows ends
+ROUNDS_WITHOUT_GAIN = 1  # rounds of further random starts without a gain after which it also ends
+PROPER_RUNS = 3  # minimum number of short runs without degenerate components, for few rows
 BATCHES = 10  # maximum number of batches of short runs until there are as many
 NOISE = 1e-3  # share of random numbers in the responsibilities from which the best runs are finished
 FEW_ROWS = 2e9  # multiply-adds of `STEPS` below which a table has few rows
@@ -51,7 +51,7 @@ class Candidates(NamedTuple):
     degeneracy: np.ndarray  # (runs,) 0 if no component is degenerate
     objective: np.ndarray  # (runs,)
     gains: np.ndarray  # (2, runs) decreases of the objectives in the last two steps
-    hits: np.ndarray  # (runs,) number of independent starts that ended in this optimum
+    n_starts: np.ndarray  # (runs,) number of independent starts that ended in this optimum
 
     def select(self, runs: Any) -> Candidates:
         rest = (values[..., runs] for values in self[1:])
@@ -95,11 +95,11 @@ class Search:
         """Short runs from random starts: all of them for few rows, else the best.
 
         With few rows for each component, most runs collapse within a few steps. So there are more batches of them, of
-        which only sound runs are used, until several have no degenerate component.
+        which only runs without degenerate components are used, until there are several.
         """
         runs, degeneracy = self._batch()
         for _ in range(BATCHES - 1 if self.has_few_rows else 0):
-            if (degeneracy == 0).sum() >= SOUND or self.steps_left <= 0:
+            if (degeneracy == 0).sum() >= PROPER_RUNS or self.steps_left <= 0:
                 break
             batch, degeneracy_of_batch = self._batch()
             runs = concatenate([runs, select(batch, degeneracy_of_batch == 0)])
@@ -128,17 +128,17 @@ class Search:
 
     def _converged(self, runs: Candidates, precision: float = 1.0) -> Candidates:
         """The same runs once each has converged or cannot become the best; the tolerance is times `precision`."""
-        params, degeneracy, objective, gains, hits = runs.copy()
+        params, degeneracy, objective, gains, n_starts = runs.copy()
         active = np.flatnonzero(~self._is_stationary(gains))
         while len(active) > 0:
             moved, objective[active], gains[:, active] = self._advance(select(params, active), ROUND)
             params, degeneracy[active] = replace_runs(params, active, moved), self.trials.degeneracy(moved)
             best = np.lexsort([objective, degeneracy])[0]  # if it collapses later, runs that were behind it continue
-            could_win = (objective - HOPE * gains[-1] < objective[best]) & (degeneracy <= degeneracy[best])
+            could_win = (objective - GAINS_BEHIND * gains[-1] < objective[best]) & (degeneracy <= degeneracy[best])
             active = np.flatnonzero(could_win & ~self._has_converged(gains, precision * self.tol))
             if self.steps_left <= 0:
                 break
-        return Candidates(params, degeneracy, objective, gains, hits)
+        return Candidates(params, degeneracy, objective, gains, n_starts)
 
     def _has_converged(self, gains: np.ndarray, tol: float) -> np.ndarray:
         """Whether the remaining gain of each run, by Aitken's estimate from its last two gains, is small."""
@@ -154,14 +154,14 @@ class Search:
     def _distinct(self, runs: Candidates) -> Candidates:
         """The best runs that are different optima: those with almost the same objective are the same optimum."""
         best: list[int] = []
-        hits = runs.hits.copy()
+        n_starts = runs.n_starts.copy()
         for i in np.lexsort([runs.objective, runs.degeneracy]):
             same = [j for j in best if abs(runs.objective[i] - runs.objective[j]) <= 10 * self.tol]
             if same:
-                hits[same[0]] += hits[i]
+                n_starts[same[0]] += n_starts[i]
             elif len(best) < self.effort.candidates:
                 best.append(int(i))
-        return runs._replace(hits=hits).select(best)
+        return runs._replace(n_starts=n_starts).select(best)
 
     def explore(self, candidates: Candidates) -> Candidates:
         """For few rows, the best runs after more random starts, until several of them end in the best optimum [1]_.
@@ -173,23 +173,26 @@ class Search:
         .. [1] Boender & Rinnooy Kan (1987), Bayesian stopping rules for multistart global optimization methods, Math.
            Programming 37.
         """
-        idle = 0 if self.has_few_rows and candidates.degeneracy[0] == 0 else IDLE
-        while candidates.hits[0] < HITS and idle < IDLE and self.steps_left > 0:
+        without_gain = 0 if self.has_few_rows and candidates.degeneracy[0] == 0 else ROUNDS_WITHOUT_GAIN
+        while (
+            candidates.n_starts[0] < STARTS_AT_BEST and without_gain < ROUNDS_WITHOUT_GAIN and self.steps_left > 0
+        ):
             before, candidates = candidates, self.converge(self.random_runs(), candidates, count=1)
             candidates = self.improve(candidates, patience=1)
-            idle = 0 if self._is_better(candidates, before) else idle + 1
+            without_gain = 0 if self._is_better(candidates, before) else without_gain + 1
         return candidates
 
     def improve(self, candidates: Candidates, patience: int | None = None) -> Candidates:
         """The best runs after rounds of new starts made from them, until `patience` rounds have not helped."""
-        idle = skip = 0
+        without_gain = skip = 0
         if patience is None:
             patience = self.effort.patience * (2 if self.has_few_rows else 1)
-        while self.steps_left > 0 and idle < patience:
+        while self.steps_left > 0 and without_gain < patience:
             starts, n_splits = self._new_starts(candidates, skip)
             best = self.short_runs(starts, max(1, len(starts) // 4))
             before, candidates = candidates, self.converge(best, candidates)
-            idle, skip = (0, 0) if self._is_better(candidates, before) else (idle + 1, skip + n_splits)
+            is_better = self._is_better(candidates, before)
+            without_gain, skip = (0, 0) if is_better else (without_gain + 1, skip + n_splits)
         return candidates
 
     def _new_starts(self, candidates: Candidates, skip: int) -> tuple[np.ndarray, int]:
@@ -201,9 +204,9 @@ class Search:
         starts = [splits, relocate(trials, params, count_of_others)]
         if len(candidates.objective) > 1:
             starts.append(cross(trials, params, count_of_others))
-        is_sound = candidates.degeneracy == 0
-        if trials.n < FEW_ROWS_PER_COMPONENT * trials.k and is_sound[0]:
-            starts.append(exchange(trials, select(params, is_sound), 2 * count_of_others))
+        is_proper = candidates.degeneracy == 0
+        if trials.n < FEW_ROWS_PER_COMPONENT * trials.k and is_proper[0]:
+            starts.append(exchange(trials, select(params, is_proper), 2 * count_of_others))
         return np.concatenate(starts), len(splits)
 
     def _is_better(self, candidates: Candidates, before: Candidates) -> bool:
@@ -216,8 +219,8 @@ class Search:
 
         EM can converge to a saddle point, so every run also restarts from its responsibilities with a little noise. For
         few rows, a candidate whose restart ends in a better optimum, or in a degenerate component, is left out, unless
-        that leaves no sound run. Otherwise the fit after it could leave a saddle point, or a run that is hardly sound,
-        for a degenerate component. A restart that ends in a worse optimum has left a narrow one, which is kept.
+        all runs would be degenerate then. Otherwise the fit after it could leave a saddle point, or a run that is
+        almost degenerate, for a degenerate component. A restart that ends in a worse optimum has left a narrow one, which is kept.
         """
         self.steps_left, self.reserve = self.steps_left + self.reserve, 0
         resp, _ = self.trials.responsibilities(candidates.params)
