@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -33,13 +33,33 @@ COMMANDS: dict[str, tuple[str, ...]] = {  # what to do with a damaged table; pre
     "jobs.choose": ("choose-k", "bad", "-k", "1-3", "--budget", "quick", "--threads", "1", "-q"),
     "jobs.compare": ("compare", "bad", "-k", "2", "-a", "kmeans,ward", "--threads", "1", "-q"),
 }
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*\w")
 CONTROL_BUT_LINES = re.compile(CONTROL.pattern.replace("\x00-\x1f", "\x00-\x09\x0b-\x1f"))
 FORMATS = ("csv", "tsv", "parquet", "ndjson", "arrow")
 METHODS = ("kmeans", "kmedoids", "ward", "gmm", "fuzzy", "minibatch", "spherical")
 
 
 def call(*arguments: str) -> tuple[int, str]:
-    """Exit code and output of the command line."""
+    """Exit code and output of the command line; an error names options of its own command only."""
+    code, text = run(*arguments)
+    if code != Exit.DONE:
+        foreign = foreign_options(arguments[0], text)
+        require(not foreign, f"coterie {' '.join(arguments)} has no {foreign}, but its error says: {text}")
+    return code, text
+
+
+def foreign_options(command: str, text: str) -> set[str]:
+    """The options in a text that a command does not have."""
+    return set(OPTION.findall(text)) - options_of(command)
+
+
+@cache
+def options_of(command: str) -> frozenset[str]:
+    _, text = run(command, "--help")
+    return frozenset(OPTION.findall(text)) | {"--debug"}
+
+
+def run(*arguments: str) -> tuple[int, str]:
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         try:

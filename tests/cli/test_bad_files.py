@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from coterie.cli import main
+from fuzz.laws.command_line import foreign_options
 
 RNG = np.random.default_rng(0)
 X = np.concatenate([RNG.normal(size=(20, 2)), RNG.normal(size=(20, 2)) + 9])
@@ -95,6 +96,7 @@ def test_a_file_that_cannot_be_read_is_an_error_of_the_data_in_every_command(her
         code, err = run(command, name), capsys.readouterr().err
         assert err.startswith("Error: "), command
         assert code == (2 if "--batch-rows is for" in err else 3), command
+        assert foreign_options(COMMANDS[command][0], err) == set(), command
         assert name in err or code == 2, command
     if not name.endswith(".safetensors"):
         assert main(["info", name]) == 3
@@ -108,6 +110,7 @@ def test_a_column_of_another_type_is_no_bug_in_any_command(here, capsys, kind, c
         code, err = run(command, "x.parquet"), capsys.readouterr().err
         assert code in (0, 2, 3), command
         assert code == 0 or err.startswith(("Error: ", "note: ", "warning: ")), command
+        assert code == 0 or foreign_options(COMMANDS[command][0], err) == set(), (command, err)
         if column == "a" and command.startswith(("predict", "model")):
             assert code == 3, command
             assert "a" in err

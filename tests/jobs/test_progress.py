@@ -81,7 +81,7 @@ def test_a_mixture_skips_text_that_hardly_repeats(tmp_path):
 def test_an_invalid_weight_is_rejected(tmp_path):
     path = tmp_path / "w.csv"
     path.write_text("x,w\n1,1\n2,\n3,-1\n", encoding="utf-8")
-    with pytest.raises(InputError, match=r'2 rows have no weight in column "w"'):
+    with pytest.raises(InputError, match=r'column "w" has 2 invalid weights'):
         run(Job(path, k=2, weight="w"))
 
 

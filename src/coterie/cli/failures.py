@@ -44,7 +44,7 @@ def _verdict(error: BaseException) -> tuple[Exit, *tuple[str, ...]]:
     if isinstance(error, ModuleNotFoundError) and error.name in EXTRA_PACKAGES:
         return Exit.USAGE, 'The command line needs a few more packages. Run: pip install "coterie[cli]"'
     if isinstance(error, FileExistsError):
-        advice = "Use --force to overwrite it, or -o to name another file."
+        advice = "Use --force to overwrite it, or choose another file name."
         return Exit.USAGE, f"Error: {error.filename} already exists. {advice}"
     from cyclopts import CycloptsError
 

@@ -143,7 +143,9 @@ def row_weights(table: Table, name: str, row_mask: NDArray[np.bool_]) -> NDArray
     weights = column.cast(pl.Float64).fill_null(np.nan).to_numpy()
     invalid = int((~(weights >= 0) | np.isinf(weights)).sum())
     if invalid:
-        raise InputError(f'{count(invalid)} have no weight in column "{name}": a weight is a number of at least 0.')
+        raise InputError(
+            f'column "{name}" has {count(invalid, "invalid weight")}: a weight is a finite number of at least 0.'
+        )
     weights = weights[row_mask]
     if not weights.any():
         raise InputError(f'column "{name}" is 0 in every row that is used: at least one weight must be positive.')

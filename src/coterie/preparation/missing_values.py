@@ -23,11 +23,12 @@ class MissingCounts(Stats):
     infinite: Any  # (numeric columns,)
 
 
-def infinite_message(columns: tuple[str, ...], counts: MissingCounts) -> str:
-    return (
-        f"some values are infinite ({by_column(columns, counts.infinite)}).\n"
-        f"  Correct them, or --exclude {_to_exclude(columns, counts.infinite)}."
-    )
+def infinite_message(columns: tuple[str, ...], counts: MissingCounts, from_model: bool) -> str:
+    """Columns with infinite values, which can be excluded unless they are those of a model."""
+    first = f"some values are infinite ({by_column(columns, counts.infinite)})."
+    if from_model:
+        return f"{first}\n  Correct them, or empty these cells and use --missing drop."
+    return f"{first}\n  Correct them, or --exclude {_to_exclude(columns, counts.infinite)}."
 
 
 def missing_message(columns: tuple[str, ...], counts: MissingCounts, other: str, from_model: bool) -> str:

@@ -178,7 +178,7 @@ class Preparation:
 
     def _check_values(self, counts: MissingCounts) -> None:
         if np.any(counts.infinite):
-            raise InputError(missing_values.infinite_message(self.numbers, counts))
+            raise InputError(missing_values.infinite_message(self.numbers, counts, self.from_model))
         if counts.incomplete_rows and self.missing == "error":
             other = "" if self.series else "--missing ignore" if self.mixed else "--missing median"
             raise InputError(missing_values.missing_message(self.columns, counts, other, self.from_model))
