@@ -174,9 +174,7 @@ class Search:
            Programming 37.
         """
         without_gain = 0 if self.has_few_rows and candidates.degeneracy[0] == 0 else ROUNDS_WITHOUT_GAIN
-        while (
-            candidates.n_starts[0] < STARTS_AT_BEST and without_gain < ROUNDS_WITHOUT_GAIN and self.steps_left > 0
-        ):
+        while candidates.n_starts[0] < STARTS_AT_BEST and without_gain < ROUNDS_WITHOUT_GAIN and self.steps_left > 0:
             before, candidates = candidates, self.converge(self.random_runs(), candidates, count=1)
             candidates = self.improve(candidates, patience=1)
             without_gain = 0 if self._is_better(candidates, before) else without_gain + 1
@@ -220,7 +218,8 @@ class Search:
         EM can converge to a saddle point, so every run also restarts from its responsibilities with a little noise. For
         few rows, a candidate whose restart ends in a better optimum, or in a degenerate component, is left out, unless
         all runs would be degenerate then. Otherwise the fit after it could leave a saddle point, or a run that is
-        almost degenerate, for a degenerate component. A restart that ends in a worse optimum has left a narrow one, which is kept.
+        almost degenerate, for a degenerate component. A restart that ends in a worse optimum has left a narrow one,
+        which is kept.
         """
         self.steps_left, self.reserve = self.steps_left + self.reserve, 0
         resp, _ = self.trials.responsibilities(candidates.params)
