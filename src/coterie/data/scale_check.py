@@ -43,6 +43,13 @@ def may_be_unsafe(limit: int, pivot: Any, weight: Any, sum_xx: Any) -> bool:
     return not low <= size <= high
 
 
+def has_squares(source: Source, engine: Engine, pivot: Any, weight: Any, sum_xx: Any) -> bool:
+    """Whether squares of the rows are in the range of float64; moments about a pivot make it fast for most rows."""
+    if not may_be_unsafe(MAX_EXPONENT, pivot, weight, sum_xx):
+        return True
+    return bool(engine.sum(_extent, source).rows <= 2.0**MAX_EXPONENT)
+
+
 def unsafe_exponent(size: float, dtype: Any, limit: int | None = None) -> int:
     """Exponent of the power of two just above `size`; 0 if it is within the limit, by default `SAFE`."""
     exponent = int(np.frexp(size)[1]) if 0 < size < np.inf else 0

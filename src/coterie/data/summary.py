@@ -12,7 +12,7 @@ from coterie import kernels
 from coterie.core.arrays import as_dense, is_sparse
 from coterie.core.protocols import Chunk, ClusterEngine, Engine, Source
 from coterie.core.stats import FirstRow, Stats
-from coterie.data.scale_check import MAX_EXPONENT, SAFE, may_be_unsafe, measure_scale
+from coterie.data.scale_check import MAX_EXPONENT, SAFE, has_squares, may_be_unsafe, measure_scale
 from coterie.errors import InputError, ScaleError
 
 
@@ -65,7 +65,8 @@ def summarize(
     """Mean and variance in one pass; `InputError` if columns contain infinite values, or NaN unless `allow_missing`.
 
     For a fit, each column must have a value in at least one row. If squares of rows, or sums of weights, could overflow
-    or underflow, it raises a `ScaleError` with their scale; the limit is lower for a caller that `rescales` them.
+    or underflow, it raises a `ScaleError` with their scale; the limit is lower for a caller that `rescales` them. Rows
+    to predict must have squares, whatever rows are beside them.
     """
     if isinstance(engine, ClusterEngine):  # it stores the rows; faults are handled from here on
         engine.place(source)
@@ -86,7 +87,7 @@ def summarize(
         scale = measure_scale(source, engine, limit)
         if scale is not None:
             raise ScaleError(*scale)
-    if not np.isfinite(sums.sum_xx).all():
+    if not np.isfinite(sums.sum_xx).all() or not (to_fit or has_squares(source, engine, pivot, weight, sums.sum_xx)):
         raise InputError(_invalid_message(source, engine.sum(_count_invalid, source), allow_missing))
     column_weight = np.maximum(sums.weight, np.finfo(np.float64).tiny)
     mean = sums.sum_x / column_weight

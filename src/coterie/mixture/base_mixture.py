@@ -18,6 +18,7 @@ from coterie.core.protocols import Chunk
 from coterie.core.scale import Powers, Scale, times_power
 from coterie.errors import InputError, ParameterError, ScaleError
 from coterie.mixture import parameter_checks
+from coterie.mixture.em import FAR_ROW
 from coterie.mixture.history import LikelihoodRecorder, Recorder
 from coterie.traces import Traced
 
@@ -134,7 +135,10 @@ class BaseMixture(Traced, DensityMixin, Estimator):
 
     def _likelihood(self, X: Any, sample_weight: Any) -> tuple[float, float]:
         """The log-likelihood and the total weight of the rows."""
-        _, stats = self._sum(X, sample_weight)
+        with np.errstate(over="ignore", invalid="ignore"):
+            _, stats = self._sum(X, sample_weight)
+        if not np.isfinite(stats.log_likelihood):
+            raise InputError(FAR_ROW)
         return self._in_units(stats.log_likelihood, stats.weight, X, sample_weight)
 
     # rows and weights whose scale is out of range

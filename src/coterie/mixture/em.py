@@ -13,10 +13,15 @@ from scipy import special
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
 from coterie.core.stored import stored
+from coterie.errors import InputError
 from coterie.kernels.plain.gaussian import posterior
 from coterie.seeding.plusplus import uniform
 
 EMPTY = 1e-8  # share of the mean component weight below which a component has no rows
+FAR_ROW = (
+    "X contains a row whose log density is out of the range of float64: it is more than 1e154 standard deviations from "
+    "every component. Drop such rows, or clip their values"
+)
 ROUNDING = 1e-12  # rounding error of a log-likelihood per unit of weight, if its terms are large but their sum is not
 MAX_RESEEDS = 2  # maximum number of times that a component is reseeded in one run
 BLOCK = 1 << 18  # number of log densities that are computed together
@@ -158,26 +163,37 @@ class EM:
     # results for each row
 
     def assign(self, c: Any, chunk: Chunk, memo: Any = None) -> np.ndarray:
-        return self._by_blocks(chunk, lambda part: self.log_joint(c, part).argmax(axis=1).astype(np.int32))
+        return self._by_blocks(chunk, lambda part: self._checked_joint(c, part).argmax(axis=1).astype(np.int32))
 
     def log_densities(self, c: Any, chunk: Chunk) -> np.ndarray:
-        return self._by_blocks(chunk, lambda part: posterior(self.log_joint(c, part))[1])
+        return self._by_blocks(chunk, lambda part: posterior(self._checked_joint(c, part))[1])
 
     def probabilities(self, c: Any, chunk: Chunk) -> np.ndarray:
-        return self._by_blocks(chunk, lambda part: posterior(self.log_joint(c, part))[0])
+        return self._by_blocks(chunk, lambda part: posterior(self._checked_joint(c, part))[0])
 
     def uncertainty(self, c: Any, chunk: Chunk) -> np.ndarray:
-        return self._by_blocks(chunk, lambda part: 1 - posterior(self.log_joint(c, part))[0].max(axis=1))
+        return self._by_blocks(chunk, lambda part: 1 - posterior(self._checked_joint(c, part))[0].max(axis=1))
 
     def entropy(self, c: Any, chunk: Chunk) -> np.ndarray:
-        return self._by_blocks(chunk, lambda part: special.entr(posterior(self.log_joint(c, part))[0]).sum(axis=1))
+        return self._by_blocks(chunk, lambda part: special.entr(posterior(self._checked_joint(c, part))[0]).sum(axis=1))
+
+    def _checked_joint(self, c: Any, chunk: Chunk) -> np.ndarray:
+        """`log_joint`; `InputError` if a row is so far from all components that its log densities overflow."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            joint = self.log_joint(c, chunk)
+        if not np.isfinite(joint.max(axis=1)).all():
+            raise InputError(FAR_ROW)
+        return joint
 
     def _by_blocks(self, chunk: Chunk, function: Callable[[Chunk], np.ndarray]) -> np.ndarray:
         """`function` of all rows, in blocks whose log densities fit into the cache; floats in the dtype of the rows."""
         n, rows = chunk.X.shape[0], max(256, BLOCK // self.n_components)
         results = [function(chunk._replace(X=chunk.X[i : i + rows])) for i in range(0, max(n, 1), rows)]
         result = np.concatenate(results) if len(results) > 1 else results[0]
-        return result.astype(chunk.X.dtype, copy=False) if result.dtype.kind == "f" else result
+        if result.dtype.kind != "f":
+            return result
+        with np.errstate(over="ignore"):  # log densities below the range of float32 are minus infinity
+            return result.astype(chunk.X.dtype, copy=False)
 
 
 def blocks(chunk: Chunk, rows: int, u: np.ndarray | None) -> Iterator[list[Any]]:

@@ -173,7 +173,7 @@ class MixtureEM(EM):
 
     def log_densities(self, c: Mix, chunk: Chunk) -> np.ndarray:
         def log_density(part: Chunk) -> np.ndarray:
-            return posterior(self.log_joint(c, part))[1] + self.family.row_base(part.X)
+            return posterior(self._checked_joint(c, part))[1] + self.family.row_base(part.X)
 
         return self._by_blocks(chunk, log_density)
 

@@ -13,6 +13,7 @@ SHORT = 10  # steps of a short run
 ROUND = 10  # steps between two comparisons of the runs
 GAINS_BEHIND = 50  # a run stops if it is behind the best by more than this many times its last gain
 STEPS = 10_000  # steps of all runs
+FEWEST_STARTS = 3  # random starts of a search, one by each method
 STARTS_AT_BEST = 8  # number of random starts in the best optimum after which a search on few rows ends
 ROUNDS_WITHOUT_GAIN = 1  # rounds of further random starts without a gain after which it also ends
 PROPER_RUNS = 3  # minimum number of short runs without degenerate components, for few rows
@@ -37,9 +38,9 @@ def search(trials: Trials) -> Any:
        likelihood in multivariate Gaussian mixture models, Comput. Stat. Data Anal. 41.
     """
     runs = Search(trials)
-    if trials.k == 1 or runs.n_starts < 3:
+    if trials.k == 1 or runs.n_starts < FEWEST_STARTS:
         return trials.first(trials.default_start())
-    best = concatenate([runs.random_runs(), *(trials.first(resp) for resp in trials.further_starts())])
+    best = concatenate([runs.random_runs(runs.n_starts), *(trials.first(resp) for resp in trials.further_starts())])
     candidates = runs.explore(runs.improve(runs.converge(best, count=1)))
     return select(runs.finish(candidates).params, [0])
 
@@ -91,24 +92,24 @@ class Search:
         params, objective, _ = self._advance(self.trials.first(resp), SHORT)
         return select(params, np.lexsort([objective, self.trials.degeneracy(params)])[:count])
 
-    def random_runs(self) -> Any:
-        """Short runs from random starts: all of them for few rows, else the best.
+    def random_runs(self, starts: int) -> Any:
+        """Short runs from so many random starts: all of them for few rows, else the best.
 
         With few rows for each component, most runs collapse within a few steps. So there are more batches of them, of
         which only runs without degenerate components are used, until there are several.
         """
-        runs, degeneracy = self._batch()
+        runs, degeneracy = self._batch(starts)
         for _ in range(BATCHES - 1 if self.has_few_rows else 0):
             if (degeneracy == 0).sum() >= PROPER_RUNS or self.steps_left <= 0:
                 break
-            batch, degeneracy_of_batch = self._batch()
+            batch, degeneracy_of_batch = self._batch(starts)
             runs = concatenate([runs, select(batch, degeneracy_of_batch == 0)])
             degeneracy = np.append(degeneracy, degeneracy_of_batch)
         return runs
 
-    def _batch(self) -> tuple[Any, np.ndarray]:
+    def _batch(self, starts: int) -> tuple[Any, np.ndarray]:
         """Short runs from random starts, and their degeneracy."""
-        runs = self.short_runs(self.trials.random_starts(self.n_starts), self.n_continued(self.n_starts))
+        runs = self.short_runs(self.trials.random_starts(starts), self.n_continued(starts))
         return runs, self.trials.degeneracy(runs)
 
     def converge(self, params: Any, candidates: Candidates | None = None, *, count: int = 0) -> Candidates:
@@ -167,16 +168,17 @@ class Search:
         """For few rows, the best runs after more random starts, until several of them end in the best optimum [1]_.
 
         If only a few starts end in it, others may end in a better one. A round without a gain ends the search as well:
-        on some tables no random start ends in the best optimum. If all runs have degenerate components, more starts do
-        not help.
+        on some tables no random start ends in the best optimum, which is found from other runs. So each round has more
+        starts from the best runs than random ones. If all runs have degenerate components, more starts do not help.
 
         .. [1] Boender & Rinnooy Kan (1987), Bayesian stopping rules for multistart global optimization methods, Math.
            Programming 37.
         """
         without_gain = 0 if self.has_few_rows and candidates.degeneracy[0] == 0 else ROUNDS_WITHOUT_GAIN
+        starts = max(FEWEST_STARTS, self.n_starts // 2)
         while candidates.n_starts[0] < STARTS_AT_BEST and without_gain < ROUNDS_WITHOUT_GAIN and self.steps_left > 0:
-            before, candidates = candidates, self.converge(self.random_runs(), candidates, count=1)
-            candidates = self.improve(candidates, patience=1)
+            before, candidates = candidates, self.converge(self.random_runs(starts), candidates, count=1)
+            candidates = self.improve(candidates, patience=self.effort.patience)
             without_gain = 0 if self._is_better(candidates, before) else without_gain + 1
         return candidates
 

@@ -165,10 +165,7 @@ def log_joint(X: np.ndarray, g: Gaussians) -> np.ndarray:
     out = np.empty((len(X), len(g.means)), X.dtype)
     arrays = (work.origin, work.layout, work.buffer, work.rows, work.norm)
     is_finite = gaussian.log_joint(read_only(X), 1.0 / unit, *arrays, out)
-    if is_finite:
-        return out
-    with np.errstate(over="ignore"):  # values that overflow the dtype of the data become minus infinity
-        return plain.log_joint(X, g)
+    return out if is_finite else plain.log_joint(X, g)
 
 
 def read_only(X: np.ndarray) -> np.ndarray:

@@ -43,9 +43,11 @@ class SoftSums(NamedTuple):
 
 
 def log_joint(X: np.ndarray, g: Gaussians) -> np.ndarray:
-    """log p(x, z) of each row and component (n, k)."""
-    squares = _squares(X.astype(np.float64, copy=False), g)
-    return (g.offset - 0.5 * squares).astype(X.dtype, copy=False)
+    """log p(x, z) of each row and component (n, k), in the dtype of the rows; float64 if some are out of its range."""
+    joint = g.offset - 0.5 * _squares(X.astype(np.float64, copy=False), g)
+    with np.errstate(over="ignore"):
+        rounded = joint.astype(X.dtype, copy=False)
+    return rounded if np.array_equal(np.isfinite(rounded), np.isfinite(joint)) else joint
 
 
 def em(
