@@ -23,6 +23,7 @@ from coterie.jobs.fitting import fit, sample_rows
 from coterie.jobs.job_table import job_table
 from coterie.jobs.labelled_table import NewColumns, check_new_columns, table_writer
 from coterie.jobs.output_files import OutputFiles, check_outputs
+from coterie.jobs.python_remedies import with_job_options
 from coterie.jobs.training_summary import summarize_training
 from coterie.persistence import save
 from coterie.plots.silhouette_plot import SilhouetteDisplay
@@ -117,6 +118,7 @@ def _describe(
     names = names_by_label(clusters, n_clusters) if job.names else None
     columns = NewColumns(partial(fitted.columns, prepared.rows.model_input, names=names), prepared.rows.n)
     result = _result(job, table, prepared, fitted, choice, columns, clusters, cost_ratio, n_clusters)
+    result = with_job_options(result) if job.in_python else result
     return _FittedTable(table, prepared, members, labels, fitted, measured, clusters, names, columns, result)
 
 

@@ -89,6 +89,8 @@ def _condition_words(condition: Condition) -> str:
 
 
 def _trait_words(trait: Trait) -> str:
+    if trait.value is not None:
+        return trait.column
     if trait.category is not None and trait.deviation > 0:
         return " ".join(trait.category)
     return f"{'high' if trait.deviation > 0 else 'low'} {trait.column}"

@@ -76,6 +76,8 @@ def _traits(cluster: ClusterSummary) -> Markup:
 
 
 def _trait(trait: Trait, mean: float | None) -> tuple[Markup, str]:
+    if trait.value is not None:
+        return tag("span", trait.column), f": {trait.value} ({signed(trait.deviation)} s.d.)"
     if trait.share is None:
         return tag("bdi", short_name(trait.column)), f" {compact(mean)} ({signed(trait.deviation)} s.d.)"
     column, value = trait.category or (trait.column, "")
