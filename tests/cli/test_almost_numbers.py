@@ -40,7 +40,7 @@ def test_what_is_missing_is_no_number(folder, capsys):
 
 def test_the_remedy_names_all_words_and_it_works(folder, capsys):
     values = [str(i / 4) for i in range(60)]
-    values[3], values[9], values[20], values[41] = "unknown", "too much", "unknown", "kg, more"
+    values[3], values[9], values[20], values[41] = "unknown", "too much", "unknown", '"kg, more"'
     text = warned(capsys, values)
     remedy = """--na-values 'unknown,too much,"kg, more"'"""
     assert text.endswith(f"or add {remedy}.")
