@@ -23,7 +23,7 @@ from coterie.jobs.fitting import fit, sample_rows
 from coterie.jobs.job_table import job_table
 from coterie.jobs.labelled_table import NewColumns, check_new_columns, table_writer
 from coterie.jobs.output_files import OutputFiles, check_outputs
-from coterie.jobs.python_remedies import with_job_options
+from coterie.jobs.python_remedies import with_job_options, with_job_reasons
 from coterie.jobs.training_summary import summarize_training
 from coterie.persistence import save
 from coterie.plots.silhouette_plot import SilhouetteDisplay
@@ -151,11 +151,12 @@ def _report(job: Job, content: _FittedTable, details: ChooseK | None, animation:
     source, method = report_source(job, content.table, content.members), algorithm_of(job.algorithm)
     code_k: int | str | None = "auto" if method.mixed and job.k == "auto" else content.result.k
     code_k = None if method.finds_k else code_k
-    return fit_report.build(
+    report = fit_report.build(
         content.result, source, silhouettes=content.measured, fit=replace(content.fitted, labels=content.labels),
         choice=details, animation=animation, all_rows=content.prepared,
         python=python_code.fit_code(source, job.algorithm, code_k, content.fitted, job.sample), callback=callback,
     )  # fmt: skip
+    return with_job_reasons(report) if job.in_python else report
 
 
 @contextmanager

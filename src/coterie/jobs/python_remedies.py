@@ -70,6 +70,13 @@ def with_job_options(result: Any) -> Any:
     return replace(result, **texts)
 
 
+def with_job_reasons(report: Report) -> Report:
+    """The report of a fit from Python: what is not available has reasons that name options of the job."""
+    parts = {name: getattr(report, name) for name in ("criteria", "stability", "silhouettes")}
+    absent = {name: Absent(as_job_options(each.reason)) for name, each in parts.items() if isinstance(each, Absent)}
+    return replace(report, **absent)
+
+
 def in_python(text: str) -> str:
     """The text with arguments of `make_report` in place of options."""
     for pattern, replacement in REPLACEMENTS:

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from coterie.report.formatting import number, short_name, text_width
 from coterie.report.html.charts.figure import figure, numbers
 from coterie.report.html.charts.svg import axes, axis_limits, line, marker, path, svg_text, tooltip, whole_ticks
@@ -12,6 +14,7 @@ from coterie.web import Markup, Plane, tag
 WIDTH, HEIGHT = 330.0, 250.0  # of one of three charts in a row, or of one chart on a small screen
 DASHES = ("", "6 3", "2 3")
 SMALL, RADIUS = 11.0, 4.0  # of small text, and of a mark
+PLACES = 12  # along a threshold, where its text may be
 SHAPES = 5  # number of marker shapes; further curves are dashed
 
 
@@ -67,7 +70,8 @@ def drawn_curves(
     plane = Plane(WIDTH, HEIGHT, (ks[0] - margin, ks[-1] + margin, low, high))
     of, drawn_axes = axes(plane, along, axis, whole_ticks(ks[0], ks[-1]))
     label = f"{title} for K from {ks[0]} to {ks[-1]}" if len(ks) > 1 else f"{title} for K = {ks[0]}"
-    marks = [*dots, *((k, value) for curve in lines for k, value in zip(curve.ks, curve.values, strict=True))]
+    marks = [(of.x(k), of.y(value)) for k, value in dots] + [point for curve in lines for point in _along(of, curve)]
+    selected = [] if choice is None else [(of.x(choice.k), of.y(low + part / 40 * (high - low))) for part in range(41)]
     ring = None  # around the value at the selected K, if there is only one curve
     if choice is not None and len(lines) == 1 and choice.k in list(lines[0].ks):
         value = lines[0].values[list(lines[0].ks).index(choice.k)]
@@ -75,7 +79,7 @@ def drawn_curves(
     drawn = of.svg(
         label if choice is None else f"{label}; {choice.text}",
         drawn_axes,
-        None if threshold is None else _threshold(of, *threshold, [(of.x(k), of.y(value)) for k, value in marks]),
+        None if threshold is None else _threshold(of, *threshold, [*marks, *selected]),
         [tag("circle", cx=of.x(k), cy=of.y(value), r=2.4, cls="faint") for k, value in dots],
         _choice(of, also, "also", 15.0) if also is not None and (choice is None or also.k != choice.k) else None,
         _choice(of, choice),
@@ -85,10 +89,22 @@ def drawn_curves(
     return [_legend(lines) if len(lines) > 1 else None, drawn]
 
 
+def _along(of: Plane, curve: Line) -> list[tuple[float, float]]:
+    """Points along a curve, and the ends of its error bars."""
+    x, values, widths = np.array(curve.ks, float), np.array(curve.values), np.array(curve.widths)
+    between = np.linspace(x[0], x[-1], 10 * len(x))
+    points = [*zip(between, np.interp(between, x, values), strict=True)]
+    points += [
+        (k, end) for k, value, width in zip(x, values, widths, strict=True) for end in (value - width, value + width)
+    ]
+    return [(of.x(k), of.y(value)) for k, value in points]
+
+
 def _threshold(of: Plane, value: float, text: str, marks: Sequence[tuple[float, float]]) -> Markup:
-    """A line at a value, with its text where it covers no mark: at an end of the line, above it or below it."""
+    """A line at a value, with its text where it covers no mark: above or below the line, rather at its right end."""
     y, width = of.y(value), text_width(text, SMALL)
-    places = [(x, base) for base in (y - 4, y + 4 + SMALL) for x in (of.right - width, of.left + 2)]
+    steps = np.linspace(of.right - width, of.left + 2, PLACES).tolist()
+    places = [(x, base) for x in steps for base in (y - 4, y + 4 + SMALL)]
     places = [place for place in places if of.top + SMALL <= place[1] <= of.bottom] or places[:1]
 
     def covered(place: tuple[float, float]) -> int:
