@@ -73,7 +73,9 @@ def with_job_options(result: Any) -> Any:
 def with_job_reasons(report: Report) -> Report:
     """The report of a fit from Python: what is not available has reasons that name options of the job."""
     parts = {name: getattr(report, name) for name in ("criteria", "stability", "silhouettes")}
-    absent = {name: Absent(as_job_options(each.reason)) for name, each in parts.items() if isinstance(each, Absent)}
+    absent: dict[str, Any] = {
+        name: Absent(as_job_options(each.reason)) for name, each in parts.items() if isinstance(each, Absent)
+    }
     return replace(report, **absent)
 
 
