@@ -93,3 +93,14 @@ def test_several_names_may_be_one_string_as_on_the_command_line(frame):
     assert by_string.columns == by_list.columns == ("x", "y")
     assert [one.name for one in by_string.clusters] == ["low", "high"]
     np.testing.assert_array_equal(by_string.labels, by_list.labels)
+
+
+def test_a_report_in_python_names_no_option_of_the_command_line(frame, tmp_path):
+    options = {"exclude": "gap,city,day", "missing": "drop", "options": {"max_iter": 1, "n_init": 1}}
+    for table, is_python in ((frame, True), (tmp_path / "t.csv", False)):
+        frame.write_csv(tmp_path / "t.csv")
+        run(Job(table, k=5, report=tmp_path / "r.html", force=True, **options))
+        page = (tmp_path / "r.html").read_text(encoding="utf-8")
+        page = page[: page.index('id="reproduce"')]  # the command is there
+        assert ("use -k auto" in page.lower()) != is_python
+        assert ('use k="auto"' in page.lower().replace("&quot;", '"').replace("&#34;", '"')) == is_python
