@@ -36,3 +36,18 @@ def test_text_that_is_text_is_left_alone(folder, capsys):
 def test_what_is_missing_is_no_number(folder, capsys):
     assert warned(capsys, [*[""] * 38, "red", "blue"]) == ""
     assert '1 of its 21 values is not a number, "red" in row 40' in warned(capsys, [*["2", ""] * 20, "red"])
+
+
+def test_the_remedy_names_all_words_and_it_works(folder, capsys):
+    values = [str(i / 4) for i in range(60)]
+    values[3], values[9], values[20], values[41] = "unknown", "too much", "unknown", '"kg, more"'
+    text = warned(capsys, values)
+    remedy = """--na-values 'unknown,too much,"kg, more"'"""
+    assert text.endswith(f"or add {remedy}.")
+    assert warned(capsys, values, "--na-values", remedy[13:-1], "--missing", "drop") == ""
+
+
+def test_the_word_is_told_if_no_other_column_is_of_numbers(folder, capsys):
+    Path("t.csv").write_text("size\n" + "\n".join([*map(str, range(30)), "broken"]), encoding="utf-8")
+    assert main(["fit", "t.csv", "-k", "2"]) == 3
+    assert '1 of its 31 values is not a number, "broken" in row 30' in capsys.readouterr().err

@@ -271,3 +271,10 @@ def test_a_sample_has_the_weight_of_each_cluster():
     assert len(rows) < 21_000
     assert (codes[rows] == 1).sum() == 50
     assert np.bincount(codes[rows] + 1, scaled) == pytest.approx(np.bincount(codes + 1, w))
+
+
+def test_years_have_no_separator_of_thousands():
+    assert str(Condition("model_year", lower=1931.0, upper=1999.5)) == "1931 < model_year ≤ 1999.5"
+    assert str(Condition("Year", values=(1931.0,))) == "Year = 1931"
+    assert str(Condition("yearly income", lower=32_000.0)) == "yearly income > 32,000"
+    assert str(Condition("weight", lower=1931.0)) == "weight > 1,931"

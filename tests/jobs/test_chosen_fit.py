@@ -1,6 +1,7 @@
 """What was judged is what comes out: one silhouette for all, and the fit that K was chosen by."""
 
 import json
+from functools import cache
 
 import numpy as np
 import polars as pl
@@ -18,12 +19,25 @@ SWEPT = [name for name, how in ALGORITHMS.items() if how.has_sweep and not (how.
 METRICS = {"kmeans": "euclidean", "kmedians": "manhattan", "spherical": "cosine", "ward": "euclidean"}
 
 
-@pytest.fixture
-def table(tmp_path):
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
     """Clusters that overlap: restarts end in different places."""
-    X, _ = make_blobs(150, 4, centers=9, cluster_std=2.5, random_state=3)
-    pl.DataFrame(X + 30, schema=list("abcd")).write_parquet(tmp_path / "x.parquet")
-    return tmp_path / "x.parquet"
+    X, _ = make_blobs(100, 4, centers=9, cluster_std=2.5, random_state=3)
+    path = tmp_path_factory.mktemp("chosen") / "x.parquet"
+    pl.DataFrame(X + 30, schema=list("abcd")).write_parquet(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def chosen(table):
+    """A function of the algorithm: the result for a chosen K; its labels and its model are in files."""
+
+    @cache
+    def result_of(method):
+        files = {"output": table.parent / f"{method}.npy", "model": table.parent / f"{method}.safetensors"}
+        return run(Job(table, algorithm=method, k=(3, 4), budget="quick", **files))
+
+    return result_of
 
 
 @pytest.fixture(autouse=True)
@@ -38,22 +52,23 @@ def objective_of(result):
 
 
 @pytest.mark.parametrize("method", SWEPT)
-def test_the_fit_is_the_one_that_k_was_chosen_by(table, tmp_path, method):
-    out = {"output": tmp_path / "out.npy", "model": tmp_path / "m.safetensors"}
-    result = run(Job(table, algorithm=method, k=(3, 5), budget="quick", **out))
+def test_the_fit_is_the_one_that_k_was_chosen_by(table, chosen, tmp_path, method):
+    result = chosen(method)
     row = next(row for row in result.choice.table if row["k"] == result.k)
     assert row["recommended"]
     if objective_of(result) is not None:
         assert objective_of(result) == pytest.approx(row["objective"], rel=1e-12)
     overall = np.average([one.silhouette for one in result.clusters], weights=[one.rows for one in result.clusters])
     assert overall == pytest.approx(row["silhouette"], abs=1e-9)
-    assert main(["predict", str(out["model"]), str(table), "-o", str(tmp_path / "again.npy"), "-q"]) == 0
+    model = table.parent / f"{method}.safetensors"
+    assert main(["predict", str(model), str(table), "-o", str(tmp_path / "again.npy"), "-q"]) == 0
+    np.testing.assert_array_equal(np.load(table.parent / f"{method}.npy"), result.labels)
     if method not in ("balanced", "average", "complete", "weighted", "single", "median", "centroid", "ward"):
         assert adjusted_rand_score(np.load(tmp_path / "again.npy"), result.labels) == 1.0
 
 
 def test_a_fit_that_continues_others_states_no_iterations(table, capsys):
-    assert main(["fit", str(table), "-k", "3:5", "--budget", "quick"]) == 0
+    assert main(["fit", str(table), "-k", "3:4", "--budget", "quick"]) == 0
     out = capsys.readouterr().out
     assert "K-means, k = " in out
     assert "iteration" not in out
@@ -73,9 +88,9 @@ def test_a_fit_of_its_own_would_end_elsewhere(tmp_path):
 @pytest.mark.parametrize(
     "method, extra", [("kmeans", "report"), ("gmm", "report"), ("ward", "report"), ("kmeans", "animate")]
 )
-def test_a_file_that_is_asked_for_changes_no_result(table, tmp_path, method, extra):
-    job = Job(table, algorithm=method, k=(3, 5), budget="quick")
-    plain, with_file = run(job), run(Job(**{**vars(job), extra: tmp_path / "x.html"}))
+def test_a_file_that_is_asked_for_changes_no_result(table, chosen, tmp_path, method, extra):
+    plain = chosen(method)
+    with_file = run(Job(table, algorithm=method, k=(3, 4), budget="quick", **{extra: tmp_path / "x.html"}))
     np.testing.assert_array_equal(plain.labels, with_file.labels)
     assert plain.clusters == with_file.clusters
     assert plain.scores == with_file.scores
@@ -114,7 +129,10 @@ def test_a_comparison_has_the_k_means_that_k_was_chosen_by(table):
     assert best.inertia == pytest.approx(chosen.scores["inertia"], rel=1e-12)
 
 
-def test_options_of_the_algorithm_hold_while_k_is_chosen(table):
+def test_options_of_the_algorithm_hold_while_k_is_chosen(tmp_path):
+    table = tmp_path / "two.parquet"
+    X, _ = make_blobs(50, 2, centers=3, random_state=3)
+    pl.DataFrame(X, schema=list("ab")).write_parquet(table)
     result = run(Job(table, algorithm="gmm", k=(2, 3), budget="quick", options={"covariance": "diag"}))
     assert result.options["covariance_type"] == "diag"
     result = run(Job(table, algorithm="gmm", k=(2, 3), budget="quick", options={"covariance": "auto"}))

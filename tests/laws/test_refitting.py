@@ -16,6 +16,7 @@ DRAWS = ("KMeans generator", "KMeans random state")  # a second fit continues th
 SLOW = ("Mixture student_t", "Mixture von_mises_fisher", *(f"GaussianMixture {name}" for name in STRUCTURES[1:-1]))
 NAMES = [name for name, (model, _) in UNFITTED.items() if not (isinstance(model, Pipeline) or name in (*DRAWS, *SLOW))]
 OF_SCALE = ("KMeans", "MiniBatchKMeans", "KernelKMeans linear", "TimeSeriesKMeans", "GaussianMixture VVV")
+OF_COLUMNS = ("n_features_in_", "n_parameters_", "family_")  # the same after any number of batches
 ATTACHED = ("training_summary_", "cluster_names_")
 
 
@@ -84,6 +85,16 @@ def test_a_batch_drops_what_was_added_and_starts_as_a_fit(kind):
     assert not set(ATTACHED) & set(vars(model))
     fitted_first = attach(kind(2, random_state=0, **options).fit(COUNTS)).partial_fit(COUNTS[::2])
     assert set(vars(fitted_first)) == set(vars(model))
+
+
+@pytest.mark.parametrize("kind", [each for each in CLASSES if hasattr(each, "partial_fit")], ids=lambda k: k.__name__)
+def test_a_batch_leaves_no_result_of_the_fit_before_it(kind):
+    options = {"family": "poisson"} if kind is coterie.Mixture else {}
+    model = kind(2, random_state=0, **options).fit(COUNTS)
+    before = dict(vars(model))
+    model.partial_fit(COUNTS[::2])
+    results = {name for name in vars(model) if name.endswith("_") and not name.startswith("_")} - set(OF_COLUMNS)
+    assert sorted(name for name in results if vars(model)[name] is before.get(name)) == []
 
 
 def test_a_trace_drops_what_was_added():

@@ -54,7 +54,7 @@ def test_the_text_has_the_data_the_fit_the_clusters_and_the_files(result):
         "K-means, k = 2 · inertia 19,802 · converged after 1 iteration · best of 10 restarts · 0.13 s",
         "",
         "cluster    rows  share  stands out by",
-        "      0  10,591  88.3%  nothing: close to the average",
+        "      0  10,591  88.3%  no difference above 0.5 s.d.",
         "      1   1,408  11.7%  orders +2.0 s.d., basket −1.1 s.d.",
         "wrote labelled.csv (12,000 rows, + cluster, + cluster_distance; 1 row left without a cluster)",
     ]

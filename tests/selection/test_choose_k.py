@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from coterie import KMedians, choose_k
+from coterie import GaussianMixture, KMeans, KMedians, choose_k
 from coterie.datasets import make_blobs
 from coterie.errors import InputError, ParameterError
-from coterie.selection import Vote, choose_k_criteria, sweep
+from coterie.selection import Vote, choose_k_criteria, mixture_table, sweep
 from coterie.selection.choose_k_criteria import CRITERIA
 from coterie.selection.votes import WEIGHTS, relative_support, total_support, vote
 
@@ -156,6 +156,21 @@ def test_every_criterion_can_be_asked():
     assert {"k", "objective", "silhouette", "gap", "gap_se", "bic", "icl", "support", "recommended"} <= set(
         result.table()[0]
     )
+
+
+@pytest.mark.usefixtures("short_searches")
+@pytest.mark.parametrize("estimator", [KMeans(), GaussianMixture()], ids=["advice", "judge"])
+def test_starts_of_mixtures_are_searched_only_if_they_judge(monkeypatch, estimator):
+    """For other estimators they only advise, and a search would take most of the time."""
+    starts = []
+
+    def recorded(*arguments, **options):
+        starts.append(options["starts"])
+        return mixture_table(*arguments, **{**options, "structures": ["EII"]})
+
+    monkeypatch.setattr(choose_k_criteria, "mixture_table", recorded)
+    choose_k(blobs(2, 40), [1, 2], criteria=["icl"], budget="thorough", estimator=estimator, random_state=0)
+    assert [each == "search" for each in starts] == [isinstance(estimator, GaussianMixture)]
 
 
 @pytest.mark.usefixtures("short_searches")

@@ -14,6 +14,7 @@ from coterie.errors import InputError, ParameterError
 from coterie.families.structures import STRUCTURES
 from coterie.selection import mixture_table
 from coterie.selection.mixture_starts import is_special_case
+from short_searches import short_searches
 
 pytestmark = pytest.mark.whole_search
 SOME = ["EII", "VVI", "EEE", "VVV"]
@@ -27,7 +28,9 @@ def rows():
 
 @pytest.fixture(scope="module")
 def full(rows):
-    return mixture_table(rows, range(1, 5), random_state=0)
+    """A short search is enough for these rows: its cells are compared with whole searches below."""
+    with short_searches():
+        return mixture_table(rows, range(1, 5), random_state=0)
 
 
 def test_criteria_follow_from_the_likelihood(full, rows):

@@ -1,11 +1,19 @@
 """Numbers with their nouns, sizes in bytes, lists of words and tables, for messages, captions and reports."""
 
+import re
 from collections.abc import Sequence
+
+YEAR = re.compile("year|jahr|année|año", re.IGNORECASE)
 
 
 def count(number: float, noun: str = "row", plural: str | None = None) -> str:
     """``1 row``, ``2,000 rows``."""
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def is_year(column: str, value: float) -> bool:
+    """Whether a number of a column is a year by the name of the column: ``1931``, not ``1,931``."""
+    return 1000 <= value < 3000 and YEAR.search(column) is not None
 
 
 def format_bytes(size: float) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from coterie.core.formatting import count, join_words, truncate
+from coterie.core.formatting import count, is_year, join_words, truncate
 from coterie.core.repr_html import ReprHTMLMixin
 
 MIN_PHI, MIN_COVERAGE, MIN_PRECISION = 0.5, 0.5, 0.5
@@ -25,12 +25,18 @@ class Condition:
 
     def __str__(self) -> str:
         if self.values:
-            return f"{self.column} = {join_words([_value_text(value) for value in self.values], 'or')}"
+            return f"{self.column} = {join_words([self.value_text(value) for value in self.values], 'or')}"
         if self.lower is None:
-            return f"{self.column} ≤ {number_text(self.upper)}"
+            return f"{self.column} ≤ {self.value_text(self.upper)}"
         if self.upper is None:
-            return f"{self.column} > {number_text(self.lower)}"
-        return f"{number_text(self.lower)} < {self.column} ≤ {number_text(self.upper)}"
+            return f"{self.column} > {self.value_text(self.lower)}"
+        return f"{self.value_text(self.lower)} < {self.column} ≤ {self.value_text(self.upper)}"
+
+    def value_text(self, value: Any) -> str:
+        """A bound or a value of the column; a number has all its digits, so that the text converts back to it."""
+        if not isinstance(value, float):
+            return truncate(str(value), LONGEST_VALUE)
+        return number_text(value).replace(",", "") if is_year(self.column, value) else number_text(value)
 
     def to_dict(self) -> dict[str, Any]:
         """The condition as JSON can hold it."""
@@ -128,11 +134,6 @@ class Explanation(ReprHTMLMixin):
         return f"{self.cost_ratio:.2f} times the K-means cost of the clusters"
 
 
-def number_text(value: float | None) -> str:
+def number_text(value: float) -> str:
     """A number with all its digits, so that the text converts back to it: ``3,200``, ``0.25``, ``1e-07``."""
-    assert value is not None
     return f"{int(value):,}" if value == int(value) and abs(value) < 1e15 else f"{value:,}"
-
-
-def _value_text(value: object) -> str:
-    return number_text(value) if isinstance(value, float) else truncate(str(value), LONGEST_VALUE)

@@ -6,7 +6,7 @@ Importing this module is cheap: NumPy, Polars and estimators are loaded when a j
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 from coterie.algorithms import OPTIONS
 from coterie.core.progress import Callback, Progress, silent
+from coterie.errors import InputError, ParameterError
 from coterie.exports import Dialect, ExportFormat
 from coterie.preparation import Dates, DecimalMark, Missing, ModelMissing, PreparationOptions, Scale
+from coterie.preparation.name_lists import split_names
 
 if TYPE_CHECKING:
     from coterie.report import inspection, results
@@ -64,7 +66,11 @@ OTHER_NAMES = {
     "random_state": "seed",
     "n_jobs": "threads",
 }
-FILES = ("checkpoint", "output", "model", "report", "animate")  # options that are paths, and may be strings
+FILES = ("checkpoint", "output", "model", "profiles", "report", "animate")  # options that are paths, and may be strings
+# Options that are several names; a string has names separated by commas, as on the command line
+NAMES = (
+    "columns", "exclude", "include", "one_hot", "transform", "na_values", "series", "names", "criteria", "algorithms",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -85,6 +91,7 @@ class TableJob(PreparationOptions):
     sql: str | None = None  # query in a DuckDB database, or about the table ``data`` in the file
     series: tuple[str, ...] = ()  # of a long table of series: the columns of their names, of times and of values
     frame: Any = field(default=None, repr=False, compare=False)  # data frame in memory
+    in_python: bool = field(default=False, repr=False, compare=False)  # whether remedies name options of this class
 
     def __new__(cls, *arguments: Any, **options: Any) -> Self:
         """Reject unknown options with the name to use."""
@@ -100,8 +107,10 @@ class TableJob(PreparationOptions):
 
             object.__setattr__(self, "frame", self.path)
             object.__setattr__(self, "path", DATA_FRAME)
-        if isinstance(self.series, str):
-            object.__setattr__(self, "series", tuple(name.strip() for name in self.series.split(",")))
+            object.__setattr__(self, "in_python", True)
+        for name in (each.name for each in fields(self) if each.name in NAMES):
+            value = getattr(self, name)
+            object.__setattr__(self, name, split_names((value,)) if isinstance(value, str) else tuple(value))
         if self.series and self.id is None:
             object.__setattr__(self, "id", self.series[0])
         if self.series and getattr(self, "algorithm", None) == "kmeans":  # K-means of series
@@ -116,7 +125,8 @@ def _unknown_option(job: str, name: str, known: set[str]) -> str:
     if name in OPTIONS and "options" in known:
         return f"{job} has no option {name!r}: options of algorithms are options={{{name!r}: ...}}"
     similar = OTHER_NAMES.get(name) or next(iter(get_close_matches(name, sorted(known), 1)), None)
-    remedy = f"use {similar}=" if similar in known else f"options are {', '.join(sorted(known - {'frame'}))}"
+    public = sorted(known - {"frame", "in_python"})
+    remedy = f"use {similar}=" if similar in known else f"options are {', '.join(public)}"
     return f"{job} has no option {name!r}: {remedy}"
 
 
@@ -160,7 +170,7 @@ class Job(TableJob):
         from coterie.core.progress_bar import shown_progress
 
         with shown_progress(callback, verbose) as progress:
-            return run(self, progress)
+            return run(replace(self, in_python=True), progress)
 
 
 @dataclass(frozen=True)
@@ -270,21 +280,33 @@ def run(job: Job, callback: Callback | None = None) -> results.JobResult:
     """
     from coterie.jobs.fit_job import execute
 
-    return execute(job, callback or silent)
+    return _executed(execute, job, callback)
+
+
+def _executed(execute: Any, job: TableJob, callback: Callback | None) -> Any:
+    """The result of a job; from Python, errors name options of the job instead of those of the command line."""
+    try:
+        return execute(job, callback or silent)
+    except (InputError, ParameterError) as error:
+        if job.in_python:
+            from coterie.jobs.python_remedies import as_job_options
+
+            error.args = (as_job_options(str(error)), *error.args[1:])
+        raise
 
 
 def choose(job: ChooseJob, callback: Callback | None = None) -> results.ChoiceResult:
     """Choose the number of clusters of a table; errors and `callback` are as in `run`."""
     from coterie.jobs.choose_k_job import execute
 
-    return execute(job, callback or silent)
+    return _executed(execute, job, callback)
 
 
 def compare(job: CompareJob, callback: Callback | None = None) -> results.ComparisonResult:
     """Run several algorithms on the same rows; errors and `callback` are as in `run`."""
     from coterie.jobs.compare_job import execute
 
-    return execute(job, callback or silent)
+    return _executed(execute, job, callback)
 
 
 def compare_labels(job: CompareLabelsJob, callback: Callback | None = None) -> results.LabelComparison:

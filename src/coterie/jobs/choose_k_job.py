@@ -13,6 +13,7 @@ from coterie.jobs.fitting import build_estimator, caught_warnings
 from coterie.jobs.job_table import job_table
 from coterie.jobs.option_checks import check_k, check_static, check_table_options
 from coterie.jobs.output_files import check_outputs, with_report
+from coterie.jobs.python_remedies import with_job_options
 from coterie.preparation.fit_preparation import PreparedTable, prepare
 from coterie.report.build.cluster_summaries import notes, table_fields
 from coterie.report.results import Choice, ChoiceResult, CriterionVote
@@ -40,6 +41,7 @@ def execute(job: ChooseJob, callback: Callback) -> ChoiceResult:
         notes=(*table.notes, *notes(prepared)),
         warnings=(*prepared.warnings, *choice.warnings),
     )
+    result = with_job_options(result) if job.in_python else result
 
     def build_report() -> Any:
         from coterie.report.build import python_code

@@ -17,11 +17,10 @@ def report_source(job: TableJob, table: Table, prepared: PreparedTable) -> Repor
     """The prepared table of a job, with the options that its report needs."""
     k = _k_text(getattr(job, "k", "given"))
     command: str | Absent = command_line(job)
-    in_python = job.frame is not None
-    if in_python:
+    if job.frame is not None:
         command = Absent("The table is a data frame in memory: save it as a file to run a command.")
     choice = getattr(job, "map", "axes")
-    return ReportSource(table, prepared, k, command, job.seed, job.threads, job.weight, job.id, choice, in_python)
+    return ReportSource(table, prepared, k, command, job.seed, job.threads, job.weight, job.id, choice, job.in_python)
 
 
 def command_line(job: TableJob) -> str:

@@ -18,6 +18,7 @@ from coterie.jobs.fitting import fit
 from coterie.jobs.job_table import job_table
 from coterie.jobs.option_checks import check_k, check_static, check_table_options
 from coterie.jobs.output_files import check_outputs, with_report
+from coterie.jobs.python_remedies import with_job_options
 from coterie.metrics import adjusted_rand_score, calinski_harabasz_score, davies_bouldin_score, inertia
 from coterie.preparation.fit_preparation import PreparedTable, prepare
 from coterie.report.build.cluster_summaries import notes, table_fields
@@ -67,6 +68,7 @@ def execute(job: CompareJob, callback: Callback) -> ComparisonResult:
         notes=(*table.notes, *notes(prepared), *k_notes, *algorithm_notes),
         warnings=(*prepared.warnings, *warnings),
     )
+    comparison = with_job_options(comparison) if job.in_python else comparison
 
     def build_report() -> Any:
         from coterie.report.build import comparison_report, python_code

@@ -23,6 +23,7 @@ from coterie.jobs.fitting import fit, sample_rows
 from coterie.jobs.job_table import job_table
 from coterie.jobs.labelled_table import NewColumns, check_new_columns, table_writer
 from coterie.jobs.output_files import OutputFiles, check_outputs
+from coterie.jobs.python_remedies import with_job_options, with_job_reasons
 from coterie.jobs.training_summary import summarize_training
 from coterie.persistence import save
 from coterie.plots.silhouette_plot import SilhouetteDisplay
@@ -117,6 +118,7 @@ def _describe(
     names = names_by_label(clusters, n_clusters) if job.names else None
     columns = NewColumns(partial(fitted.columns, prepared.rows.model_input, names=names), prepared.rows.n)
     result = _result(job, table, prepared, fitted, choice, columns, clusters, cost_ratio, n_clusters)
+    result = with_job_options(result) if job.in_python else result
     return _FittedTable(table, prepared, members, labels, fitted, measured, clusters, names, columns, result)
 
 
@@ -149,11 +151,12 @@ def _report(job: Job, content: _FittedTable, details: ChooseK | None, animation:
     source, method = report_source(job, content.table, content.members), algorithm_of(job.algorithm)
     code_k: int | str | None = "auto" if method.mixed and job.k == "auto" else content.result.k
     code_k = None if method.finds_k else code_k
-    return fit_report.build(
+    report = fit_report.build(
         content.result, source, silhouettes=content.measured, fit=replace(content.fitted, labels=content.labels),
         choice=details, animation=animation, all_rows=content.prepared,
         python=python_code.fit_code(source, job.algorithm, code_k, content.fitted, job.sample), callback=callback,
     )  # fmt: skip
+    return with_job_reasons(report) if job.in_python else report
 
 
 @contextmanager

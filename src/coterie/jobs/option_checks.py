@@ -138,7 +138,8 @@ def check_k(k: Number, budget: Budget) -> None:
     """Reject numbers of clusters below 1, descending ranges, and unknown budgets."""
     one_of("budget", budget, get_args(Budget))
     if isinstance(k, str):
-        one_of("k", k, ("auto",))
+        if k != "auto":
+            raise ParameterError(f'-k must be a number, a range such as 2:12, or auto; got "{k}".')
     elif isinstance(k, tuple):
         first, last = k
         at_least("k", first, 1)

@@ -292,7 +292,7 @@ class MixtureEstimator(BaseMixture):
         self._reject_rescaled("partial_fit")
         known = parameter_checks.known_labels(known_labels, self.n_components)
         source, _, summary = self._open(X, sample_weight, first=False, y=known)
-        detach(self)
+        detach(self, "history_", "lower_bounds_")  # of an earlier `fit`
         self._batches += 1
         share = (self._batches + 1.0) ** -0.6
         decay = (1 - share) / share * summary.weight / float(self._state.seen.weight.sum())

@@ -108,7 +108,7 @@ class GaussianMixture(MixtureEstimator):
         Lower bound of the mean log-likelihood of the rows; equal to it for a soft E-step.
     lower_bounds_ : array (iterations,)
         The lower bound after each iteration of `fit`, as a mean over the rows; rejected steps of `accelerate` are left
-        out. `history_` has the totals, and the bound of the initialisation.
+        out. `history_` has the totals, and the bound of the initialisation. Not set by `partial_fit`.
     log_likelihood_ : float
         Log-likelihood of all rows.
     n_parameters_ : int
@@ -118,7 +118,8 @@ class GaussianMixture(MixtureEstimator):
     n_iter_ : int
         Iterations of the best initialisation; with `accelerate`, passes over the rows.
     history_ : `coterie.mixture.history.History`
-        Log-likelihood, lower bound and their difference after each E-step and M-step, and repairs of components.
+        Log-likelihood, lower bound and their difference after each E-step and M-step, and repairs of components. Not
+        set by `partial_fit`.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 

@@ -1,7 +1,7 @@
 """Which columns of a table are used, and why the others are not."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 import polars as pl
@@ -33,6 +33,7 @@ FREE_TEXT = "text that hardly repeats"
 FEW_VALUES = 20  # a text column with at most this many distinct values is categorical, however few rows there are
 MAX_ONE_HOT = 200  # distinct values of a column that --one-hot accepts
 MOSTLY = 0.9  # share of numbers above which a text column looks like a mistake
+EXAMPLES = 5  # different values that are not numbers, of a column of text in which nearly all are
 PHONE_DIGITS = 6  # of a telephone number, at least
 LONGEST = 40  # characters of a value that a message quotes
 CATEGORIES = ("text", "true/false", "categories")
@@ -225,7 +226,7 @@ def nearly_numeric_warnings(table: Table, skipped: Sequence[SkippedColumn]) -> t
     return tuple(
         f'column "{name}" was skipped as text because {fields.description} in row {fields.row:,} (from 0): correct or '
         f"empty {'it' if fields.texts == 1 else 'them'} to use the column, "
-        f"or add --na-values {shell_names(fields.example)}."
+        f"or add --na-values {shell_names(*fields.examples)}."
         for name, fields in counts.items()
         if 0 < fields.texts <= (1 - MOSTLY) * (fields.texts + fields.numbers)
     )
@@ -238,14 +239,17 @@ class _FieldCounts:
     numbers: int = 0
     texts: int = 0
     row: int = 0  # of the first value that is not a number
-    example: str = ""
+    examples: list[str] = field(default_factory=list)  # different values that are not numbers
 
     def add(self, column: pl.Series, start: int) -> None:
         """Count the values of a batch; its first row is row `start` of the table."""
         is_text = _is_not_number(column)
         if self.texts == 0 and is_text.any():
             row = int(is_text.arg_max() or 0)
-            self.row, self.example = start + row, str(column[row])
+            self.row = start + row
+        if is_text.any() and len(self.examples) < EXAMPLES:
+            values = column.filter(is_text).cast(pl.String).str.strip_chars().unique(maintain_order=True).to_list()
+            self.examples = list(dict.fromkeys([*self.examples, *values]))[:EXAMPLES]
         texts, missing = int(is_text.sum()), int(is_missing_mark(column.str.strip_chars()).sum())
         self.texts, self.numbers = self.texts + texts, self.numbers + len(column) - missing - texts
 
@@ -253,8 +257,8 @@ class _FieldCounts:
     def description(self) -> str:
         total = self.texts + self.numbers
         if self.texts == 1:
-            return f'1 of its {total:,} values is not a number, "{self.example}"'
-        return f'{self.texts:,} of its {total:,} values are not numbers, such as "{self.example}"'
+            return f'1 of its {total:,} values is not a number, "{self.examples[0]}"'
+        return f'{self.texts:,} of its {total:,} values are not numbers, such as "{self.examples[0]}"'
 
 
 def _is_not_number(column: pl.Series) -> pl.Series:
@@ -311,6 +315,9 @@ def _is_categorical(table: Table, name: str) -> bool:
 
 def _nothing_to_use(table: Table, reasons: dict[str, str | None]) -> str:
     listed = first_names([f"{name}: {reason}" for name, reason in reasons.items()])
+    skipped = [SkippedColumn(name, reason) for name, reason in reasons.items() if reason]
+    if nearly := nearly_numeric_warnings(table, skipped):
+        return f"no numeric columns in {table.name}. {nearly[0][0].upper()}{nearly[0][1:]}"
     texts = [name for name, reason in reasons.items() if reason in (*CATEGORIES, FREE_TEXT)]
     fewest = min(texts, key=lambda name: table.column(name).n_unique(), default=None)
     remedy = f" Use --one-hot {shell_names(fewest)}, or pass embeddings." if fewest is not None else ""

@@ -7,6 +7,7 @@ from coterie.core.formatting import truncate
 from coterie.report.results import ClusterSummary, Trait
 
 MINUS = "−"
+NOTABLE_DEVIATION = 0.5  # smaller differences from the mean of all rows are not shown
 # Characters that are invisible, or that change the direction of the text
 INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 NARROW, LARGE = frozenset("ijl.,:;'|!()[]{} "), frozenset("mw%—…+=<>−")
@@ -54,7 +55,7 @@ def trait_text(trait: Trait) -> str:
 def without_traits(cluster: ClusterSummary) -> str:
     """What is said of a cluster whose means are near those of all rows."""
     is_described = cluster.rule is not None and cluster.rule.describes
-    return "no single mean: see its rule" if is_described else "nothing: close to the average"
+    return "no single mean: see its rule" if is_described else f"no difference above {NOTABLE_DEVIATION} s.d."
 
 
 def short_name(text: object, max_length: int = 40) -> str:

@@ -140,7 +140,7 @@ def _(result: Stability) -> str:
         choice=None if best is None else Choice(best, f"stable: K = {best}"),
     )  # fmt: skip
     verdict = f"No K reaches {result.threshold:g}." if best is None else f"{best} clusters are stable."
-    measure = result.measure.replace("_", " ")
+    measure = {"adjusted_rand": "adjusted Rand index"}.get(result.measure, result.measure.replace("_", " "))
     note = f" Mean {measure} of {count(result.values.shape[1], 'resample')} ({result.resampling})."
     return _block(tag("p", tag("strong", verdict), note), _beside(_dicts(result.table()), chart))
 

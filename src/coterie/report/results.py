@@ -83,7 +83,8 @@ class ChoiceResult(TableResult):
 class Trait:
     """Difference of the mean of a cluster from the mean of all rows, in standard deviations of all rows.
 
-    Of a category, or of a column of zeros and ones, also the shares of the rows that have it.
+    Of a category, or of a column of zeros and ones, also the shares of the rows that have it. Of series, `column` is a
+    feature of their shape, such as "late maximum".
     """
 
     column: str
@@ -91,6 +92,7 @@ class Trait:
     share: float | None = None  # of the cluster; None for numbers
     overall: float | None = None  # of all rows
     category: tuple[str, str] | None = None  # column and value, if `column` stands for one value of a column
+    value: str | None = None  # of a feature of series: its mean in the cluster
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ class Effort:
     references: int
     resamples: int
     structures: tuple[str, ...] | str
-    coarse: bool  # fit mixtures from the clusters of K-means, with a coarse tolerance
+    coarse: bool  # fit mixtures of a mixture estimator from the clusters of the sweep too, with a coarse tolerance
     criteria: tuple[str, ...]
 
 
@@ -72,7 +72,9 @@ class CriteriaRun:
         unset = {"random_state": int(self.rngs["sweep"].integers(2**31)), "n_jobs": n_jobs}
         unset = {name: value for name, value in unset.items() if name in parameters and parameters[name] is None}
         self.estimator = clone(estimator).set_params(**unset)
-        self.weights = MODEL_WEIGHTS if count_option(estimator) == "n_components" else WEIGHTS
+        self.is_mixture = count_option(estimator) == "n_components"
+        self.weights = MODEL_WEIGHTS if self.is_mixture else WEIGHTS
+        self.searches_mixtures = self.is_mixture and not effort.coarse  # a search costs more than all the rest
         self.is_plain_kmeans = _has_default_options(self.estimator)
         self.subset = row_sample(len(X), effort.mixture_rows, self.rngs["few"])
         self.few = X[self.subset], None if w is None else w[self.subset]
@@ -203,7 +205,7 @@ class CriteriaRun:
 
     def collect_votes(self, ks: Array, names: tuple[str, ...], callback: Callback | None) -> tuple[Vote, ...]:
         """Evaluate the criteria one after another, until `callback` returns True."""
-        costs = {**COSTS, **({} if self.effort.coarse else dict.fromkeys(("icl", "bic"), ALL_MIXTURES_COST))}
+        costs = {**COSTS, **(dict.fromkeys(("icl", "bic"), ALL_MIXTURES_COST) if self.searches_mixtures else {})}
         self.is_stopped = False
         votes, work = [], [SWEEP_COST, *(costs.get(name, OTHER_COST) for name in names)]
         for done, name in enumerate(names, start=1):
@@ -321,9 +323,9 @@ def _gap(run: CriteriaRun, name: str, ks: Array) -> Vote:
 def _information(run: CriteriaRun, name: str, ks: Array) -> Vote:
     rows, w = run.few
     starts: Sweep | str = "search"
-    if run.weights is WEIGHTS and ks.max() > MAX_ADVICE_K:
+    if not run.is_mixture and ks.max() > MAX_ADVICE_K:
         return voting.single_choice(name, ks, None, f"not computed for more than {MAX_ADVICE_K} clusters")
-    if run.effort.coarse:
+    if not run.searches_mixtures:
         labels = [np.asarray(values)[run.subset] for values in run.sweep.labels]
         starts = replace(run.sweep, labels=labels, X=rows, sample_weight=w)
     table: MixtureTable = run.cached(

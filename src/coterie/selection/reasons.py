@@ -99,7 +99,8 @@ def _doubts(choice: Any) -> list[str]:
         strength = value_at(results["prediction_strength"].ks, results["prediction_strength"].mean, k)
         sentences.append(f"The {k} clusters are not stable under resampling (prediction strength {strength:.2f}).")
     if "valleys" in doubts:
-        sentences.append("Some of them are parts of one dense region: there are as many rows between them as inside.")
+        parts = f"Some of the {k} clusters are parts of one dense region"
+        sentences.append(f"{parts}: there are as many rows between them as inside them.")
     return sentences
 
 
@@ -123,7 +124,7 @@ def _what_would_decide(choice: Any) -> list[str]:
         return [f"The runner-up is {other}. A comparison without outliers would decide it."]
     if advice.get("icl") == other:
         return [f"The runner-up is {other}. A Gaussian mixture would decide it, because it prefers {other}."]
-    return [f"The runner-up is {other}. More rows, or the use of the clusters, would decide it."]
+    return [f"The runner-up is {other}. More rows, or what the clusters are used for, would decide it."]
 
 
 def _cause(choice: Any, against: list[Any]) -> str:
@@ -142,7 +143,7 @@ def _cause(choice: Any, against: list[Any]) -> str:
     if mixtures is not None and (best := mixtures.best(1)) and best[0].structure not in SPHERICAL:
         causes.append("clusters are not spherical, but K-means assumes that they are")
     if causes:
-        return join_words(causes[:2])
+        return "; ".join(causes[:2])
     ks, support = choice.ks, choice.support
     first, second = np.argsort(-support, kind="stable")[:2]
     return f"the total support is {support[first]:.2f} for {ks[first]} and {support[second]:.2f} for {ks[second]}"

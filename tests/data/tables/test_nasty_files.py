@@ -56,6 +56,19 @@ READ = {  # text, and the columns that a person sees in it
     "no header": ("1,1.5\n2,2.5\n3,3.5\n", {"column_1": [1, 2, 3], "column_2": A["b"]}),
     "short lines": ("a,b,c\n1,1.5,x\n2,2.5\n3,3.5,z\n", {**A, "c": ["x", None, "z"]}),
     "empty name": (",a,b\nx,1,1.5\ny,2,2.5\nz,3,3.5\n", {"unnamed_1": ["x", "y", "z"], **A}),
+    "header between rows": ("a,b\n1,1.5\na,b\n2,2.5\n3,3.5\na,b\n", A),
+    "quoted header between rows": ('"a","b"\n1,1.5\n2,2.5\n"a","b"\n3,3.5\n', A),
+    "units after the header": ("a,b\nkg,cm\n1,1.5\n2,2.5\n3,3.5\n", A),
+    "units in brackets": ("n;a;b\n;[EUR];(m/s)\nx;1;1,5\ny;2;2,5\nz;3;3,5\n", NAMES),
+    "text that looks like units": ("a,b\nm,g\nm,kg\ng,kg\n", {"a": ["m", "m", "g"], "b": ["g", "kg", "kg"]}),
+    "names that repeat": ("a,b\na,c\nb,b\nb,a\n", {"a": ["a", "b", "b"], "b": ["c", "b", "a"]}),
+    "lines in quotes": ('"a,b"\n"1,1.5"\n"2,2.5"\n"3,3.5"\n', A),
+    "lines in quotes, and quotes in them": (
+        '"n,a,b"\r\n"""x, y"",1,1.5"\r\n"""z, w"",2,2.5"\r\n"""u, v"",3,3.5"\r\n',
+        {"n": ["x, y", "z, w", "u, v"], **A},
+    ),
+    "one column of quoted names": ('"name"\n"x, y"\n"z, w"\n"u, v"\n', {"name": ["x, y", "z, w", "u, v"]}),
+    "formulas of Excel": ('n,a,b\n="x",="1",1.5\n="y",="2",="2.5"\n="z",="3",="3.5"\n', NAMES),
     "same name twice": ("a,b,a\n1,1.5,7\n2,2.5,8\n3,3.5,9\n", {**A, "a_2": [7, 8, 9]}),
     "missing values": ("a,b\n1,1.5\nNA,\n3,N/A\n", {"a": [1, None, 3], "b": [1.5, None, None]}),
     "zeros before numbers": ("a,b\n001,1.5\n002,2.5\n003,3.5\n", A),
@@ -89,6 +102,8 @@ NUMBERS = {  # cells for people, which a fit reads as numbers
     "dollars": ('a,b\n"$1,000.50",1\n"$2,000.00",2\n"$3,500.00",3\n', 3500),
     "percent": ("a,b\n10%,1\n20%,2\n35%,3\n", 35),
     "losses in parentheses": ("a,b\n(10),1\n20,2\n35,3\n", 35),
+    "lakhs": ("a;b\n1,00,000;1\n2,50,000;2\n12,34,567;3\n", 1234567),
+    "minus signs": ("a;b\n\u22121,5;1\n\u22122,5;2\n3,5;3\n", 3.5),
     "no-break spaces": ("a;b\n1\u00a0000;1\n2\u00a0000,5;2\n3\u00a0500;3\n", 3500),
 }
 
@@ -132,5 +147,9 @@ def test_lines_that_are_no_rows_are_noted(tmp_path):
     assert total.notes == ('line 5 is a total ("Total"), not a row: it was left out.',)
     title = read(write(tmp_path, READ["title before the header"][0]))
     assert title.notes == ('the first 2 lines are not part of the table ("Sales of May"): they were skipped.',)
+    repeated = read(write(tmp_path, READ["header between rows"][0]))
+    assert repeated.notes == ("line 3 repeats the header, and so do 1 more lines: left out.",)
+    units = read(write(tmp_path, READ["units after the header"][0]))
+    assert units.notes == ('line 2 has units ("kg,cm"), not a row: it was left out.',)
     comments = read(write(tmp_path, READ["comments between rows"][0]))
     assert "comments" in comments.notes[-1]

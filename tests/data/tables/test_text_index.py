@@ -73,7 +73,7 @@ def test_rows_of_json_by_byte_range(monkeypatch, block):
 @pytest.mark.parametrize(
     "content, words",
     [
-        ("a,b\n1,é\n".encode("cp1252") * 9, "not UTF-8"),
+        (b"a,b\n" + "1,é\n".encode("cp1252") * 9, "not UTF-8"),
         ("a,b\n1,2\n".encode("utf-16"), "not plain UTF-8"),
         (b"Sales of 2024\n\na,b\n1,2\n3,4\n5,6\n", "lines that are not rows"),
         (b"a,b\n" + b"1,2\n" * 200 + b'3,"4\n' + b"5,6\n" * 4000, "is a quote not closed"),

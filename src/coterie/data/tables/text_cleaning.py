@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from coterie.data.tables.written_numbers import CURRENCY, UNITS
+
 DELIMITERS = (",", ";", "\t", "|")
 SNIFFED_LINES = 20
 MAX_PREAMBLE = 30  # lines before the header
@@ -17,6 +19,8 @@ MAX_PREAMBLE = 30  # lines before the header
 QUOTED = re.compile(r'(?<![^,;\t|\r\n])"(?:[^"]|"")*(?:"|\Z)')
 SEPARATOR_LINE = re.compile(r'"?sep=(.)"?', re.IGNORECASE)  # that Excel writes
 SINGLE_QUOTED = re.compile(r"(?:^|[,;\t|])'[^'\n]*'(?=[,;\t|]|$)")
+FORMULA = re.compile(r'(^|[,;\t|])="([^"\n]*)"(?=[,;\t|\r\n]|$)', re.MULTILINE)  # text of a number, for Excel
+QUOTED_LINE = re.compile(r'"((?:[^"\r]|"")*)"(\r?)')
 ESCAPED_QUOTE = re.compile(r'[^,;\t|\n"\\]\\"[^"]')
 NUMBER = re.compile(r"[-+]?[\d.,\s]*\d[\d.,]*(?:[eE][-+]?\d+)?%?")
 TOTALS = frozenset(
@@ -28,7 +32,11 @@ class Cleaning(NamedTuple):
     """What is not plain about a text file."""
 
     carriage_returns: bool = False  # lines end in a carriage return only
+    quoted_lines: bool = False  # every line as a whole is in quotes
+    formulas: bool = False  # fields such as ="12"
     skip: int = 0  # lines before the header
+    repeated_header: bool = False  # the header is also between the rows
+    units: bool = False  # the line after the header has the units of the columns
     comments: bool = False  # whether lines that start with # are comments
     words: bool = False  # fields are separated by blanks
     trailing: str = ""  # separator at the end of all rows, but not of the header
@@ -55,6 +63,12 @@ def detect_cleaning(head: str, tail: str, is_whole: bool, header_row: int | None
     carriage_returns = "\n" not in head and "\r" in head.rstrip("\r")
     if carriage_returns:
         head, tail = head.replace("\r", "\n"), tail.replace("\r", "\n")
+    if _has_quoted_lines(head):
+        inner = detect_cleaning(_without_quotes(head), _without_quotes(tail), is_whole, header_row)
+        return inner._replace(quoted_lines=True, carriage_returns=carriage_returns)
+    formulas = FORMULA.search(head) is not None
+    if formulas:
+        head, tail = (FORMULA.sub(r'\1"\2"', text) for text in (head, tail))
     quote = "'" if '"' not in head and _has_single_quotes(head) else '"'
     escapes = ESCAPED_QUOTE.search(head) is not None and re.search(r'[^\\,;\t|\n]""', head) is None
     lines = QUOTED.sub("", head).replace("\r\n", "\n").split("\n")
@@ -62,10 +76,14 @@ def detect_cleaning(head: str, tail: str, is_whole: bool, header_row: int | None
     skip, comments = _preamble(lines) if header_row is None else (header_row - 1, False)
     body = [line for line in lines[skip:] if line.strip() and not (comments and line.startswith("#"))]
     separator = delimiter(body)
+    raw = [line.rstrip("\r") for line in head.split("\n")[skip:]]
     has_delimiter = any(mark in line for mark in DELIMITERS for line in body)
     return Cleaning(
         carriage_returns=carriage_returns,
+        formulas=formulas,
         skip=skip,
+        repeated_header=_is_repeated(raw if is_whole else [*raw, *tail.split("\n")], separator),
+        units=_has_units(body, separator),
         comments=comments,
         words=not has_delimiter and '"' not in head and _is_words(body),
         trailing=_trailing(body, separator),
@@ -80,6 +98,10 @@ def clean(text: str, cleaning: Cleaning) -> CleanText:
     """The text with one line for each row and fields in double quotes."""
     if cleaning.carriage_returns:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if cleaning.quoted_lines:
+        text = _without_quotes(text)
+    if cleaning.formulas:
+        text = FORMULA.sub(r'\1"\2"', text)
     notes = []
     lines = list(enumerate(text.split("\n"), start=1))
     if lines and not lines[-1][1]:
@@ -93,6 +115,12 @@ def clean(text: str, cleaning: Cleaning) -> CleanText:
         lines = [each for each, is_inside in _with_state(lines) if is_inside or not each[1].startswith("#")]
         if len(lines) < n_lines:
             notes.append(f"{n_lines - len(lines)} lines that start with # are comments: they were skipped.")
+    if cleaning.units:
+        notes.append(f'line {lines[1][0]:,} has units ("{lines[1][1].strip()[:40]}"), not a row: it was left out.')
+        del lines[1]
+    if cleaning.repeated_header:
+        lines, repeated = _without_repeats(lines, lines[0][1].rstrip("\r"))
+        notes.append(f"line {repeated[0]:,} repeats the header{_and_others(repeated)}: left out.")
     if cleaning.words:
         lines = [(number, "\t".join(line.split())) for number, line in lines]
     if cleaning.trailing:
@@ -118,6 +146,63 @@ def _with_state(lines: list[tuple[int, str]]) -> Iterator[tuple[tuple[int, str],
     for number, line in lines:
         yield (number, line), is_inside
         is_inside ^= line.count('"') % 2 == 1
+
+
+def _without_repeats(lines: list[tuple[int, str]], header: str) -> tuple[list[tuple[int, str]], list[int]]:
+    """The lines without those that are equal to the header, and the numbers of these."""
+    rows, repeated = lines[:1], []
+    for (number, line), is_inside in _with_state(lines[1:]):
+        if line.rstrip("\r") == header and not is_inside:
+            repeated.append(number)
+        else:
+            rows.append((number, line))
+    return rows, repeated
+
+
+def _and_others(repeated: list[int]) -> str:
+    return "" if len(repeated) == 1 else f", and so do {len(repeated) - 1:,} more lines"
+
+
+def _has_quoted_lines(head: str) -> bool:
+    """Whether each of the first lines is one quoted field with the same number of separators."""
+    lines = [line for line in head.split("\n")[: SNIFFED_LINES + 1] if line.strip()][:SNIFFED_LINES]
+    matches = [QUOTED_LINE.fullmatch(line) for line in lines]
+    inner = [QUOTED.sub("", match[1].replace('""', '"')) for match in matches if match]
+    if len(inner) < max(2, len(lines)):
+        return False
+    counts = {inner_line.count(delimiter(inner)) for inner_line in inner}
+    return len(counts) == 1 and 0 not in counts
+
+
+def _without_quotes(text: str) -> str:
+    """Lines that are one quoted field, without these quotes."""
+    return "\n".join(
+        match[1].replace('""', '"') + match[2] if (match := QUOTED_LINE.fullmatch(line)) else line
+        for line in text.split("\n")
+    )
+
+
+def _is_repeated(lines: list[str], separator: str) -> bool:
+    """Whether a later line is equal to the first, which has several names and no number."""
+    header = lines[0] if lines else ""
+    names = header.split(separator)
+    is_header = len(names) > 1 and header.count('"') % 2 == 0 and not any(NUMBER.fullmatch(name) for name in names)
+    return is_header and all(name.strip() for name in names) and header in (line.rstrip("\r") for line in lines[1:])
+
+
+def _has_units(body: list[str], separator: str) -> bool:
+    """Whether the second line has units only, and the third has numbers in these columns."""
+    if len(body) < 3 or separator not in body[0]:
+        return False
+    _, units, row = ([field.strip() for field in line.split(separator)] for line in body[:3])
+    are_units = [field.strip("[]()").lower() in UNITS or CURRENCY.fullmatch(field.strip("[]()")) for field in units]
+    has_unit = [field not in ("", "-", "%") for field in units]
+    is_plausible = all(unit or not has for unit, has in zip(are_units, has_unit, strict=True)) and any(has_unit)
+    return (
+        is_plausible
+        and len(units) == len(row)
+        and all(NUMBER.fullmatch(value) or not has for value, has in zip(row, has_unit, strict=True))
+    )
 
 
 def _has_single_quotes(head: str) -> bool:

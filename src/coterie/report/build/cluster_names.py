@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from coterie.core.attachments import CLUSTER_NAMES
 from coterie.core.formatting import count, truncate
 from coterie.errors import InputError, ParameterError
-from coterie.explanation.rules import Condition, number_text
+from coterie.explanation.rules import Condition
 from coterie.report.results import ClusterSummary, Trait
 
 AUTO = "auto"
@@ -82,13 +82,15 @@ def _condition_words(condition: Condition) -> str:
     if condition.values:
         value = condition.values[0]
         others = "" if len(condition.values) == 1 else " …"
-        return f"{condition.column} {number_text(value) if isinstance(value, float) else value}{others}"
+        return f"{condition.column} {condition.value_text(value)}{others}"
     if condition.lower is None:
         return f"low {condition.column}"
     return f"high {condition.column}" if condition.upper is None else f"medium {condition.column}"
 
 
 def _trait_words(trait: Trait) -> str:
+    if trait.value is not None:
+        return trait.column
     if trait.category is not None and trait.deviation > 0:
         return " ".join(trait.category)
     return f"{'high' if trait.deviation > 0 else 'low'} {trait.column}"

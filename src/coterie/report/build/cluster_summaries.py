@@ -17,11 +17,12 @@ from coterie.preparation.name_lists import shell_names
 from coterie.preparation.preparation import Preparation
 from coterie.report.build.cluster_moments import moments
 from coterie.report.build.fitted_model import FittedModel
+from coterie.report.build.series_features import series_traits
+from coterie.report.formatting import NOTABLE_DEVIATION
 from coterie.report.html.report import Absent
 from coterie.report.results import ClusterSummary, Trait
 
 TRAITS_SHOWN = 3
-NOTABLE_DEVIATION = 0.5
 SMALL_SHARE = 0.01
 MUCH_NOISE = 0.5  # share of noise above which there is a warning
 SHARE_TOLERANCE = 1e-6
@@ -45,15 +46,17 @@ def summaries(
     is_share = _is_share(categories, means, overall, width**2)
     mass = sizes if prepared.weight is None else np.bincount(labels, prepared.weight, k)
     mean_silhouettes = [] if isinstance(silhouettes, Absent) else silhouettes.means.tolist()
+    shapes = series_traits(rows.X, labels, k, prepared.weight) if prepared.preparation.series else None
     result = []
     for i, label in enumerate(np.flatnonzero(sizes).tolist()):
-        strongest = _strongest(deviations[label], categories)
         traits = [
             Trait(names[j], float(deviations[label, j]), float(means[label, j]), float(overall[j]), categories[j])
             if is_share[j]
             else Trait(names[j], float(deviations[label, j]))
-            for j in strongest
+            for j in _strongest(deviations[label], categories)
         ]
+        if shapes is not None:  # values of single time points say little about series
+            traits = shapes[label][:TRAITS_SHOWN]
         cluster = ClusterSummary(
             label=label,
             rows=int(sizes[label]),

@@ -97,6 +97,7 @@ def build(
         reproduce=reproducibility(source, python),
         animation=animation,
         density=density_tree(model, names),
+        in_python=source.in_python,
     )
 
 

@@ -85,13 +85,13 @@ def _reason_not_resampled(preparation: Preparation, k: int, model: Any) -> str |
     if model is None:
         return "labels alone cannot be refitted: use --model"
     if not {"n_clusters", "n_components"} & set(model.get_params(deep=False)):
-        return "not measured for density-based clusters"
+        return "not available for density-based clusters"
     if k < 2:
         return "not defined for one cluster"
     if preparation.mixed or preparation.series:
-        return f"not measured for {'series' if preparation.series else 'mixed column types'}"
+        return f"not available for {'series' if preparation.series else 'mixed column types'}"
     if k > MAX_CLUSTERS:
-        return f"not measured for more than {MAX_CLUSTERS} clusters: see coterie.selection.stability"
+        return f"not available for more than {MAX_CLUSTERS} clusters: see coterie.selection.stability"
     return None
 
 

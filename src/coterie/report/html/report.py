@@ -200,6 +200,7 @@ class Report:
     animation: dict[str, Any] | None = None  # the data of the player, see `coterie.web.player`
     title: str | None = None  # of the page; None: from the name of the table
     density: DensityTree | None = None  # of HDBSCAN
+    in_python: bool = False  # whether remedies name parameters instead of options of the command line
 
 
 @dataclass(frozen=True)

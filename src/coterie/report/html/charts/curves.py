@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from coterie.report.formatting import number, short_name, text_width
 from coterie.report.html.charts.figure import figure, numbers
 from coterie.report.html.charts.svg import axes, axis_limits, line, marker, path, svg_text, tooltip, whole_ticks
@@ -11,6 +13,8 @@ from coterie.web import Markup, Plane, tag
 
 WIDTH, HEIGHT = 330.0, 250.0  # of one of three charts in a row, or of one chart on a small screen
 DASHES = ("", "6 3", "2 3")
+SMALL, RADIUS = 11.0, 4.0  # of small text, and of a mark
+PLACES = 12  # along a threshold, where its text may be
 SHAPES = 5  # number of marker shapes; further curves are dashed
 
 
@@ -66,11 +70,8 @@ def drawn_curves(
     plane = Plane(WIDTH, HEIGHT, (ks[0] - margin, ks[-1] + margin, low, high))
     of, drawn_axes = axes(plane, along, axis, whole_ticks(ks[0], ks[-1]))
     label = f"{title} for K from {ks[0]} to {ks[-1]}" if len(ks) > 1 else f"{title} for K = {ks[0]}"
-    threshold_line = None
-    if threshold is not None:
-        y, text = of.y(threshold[0]), threshold[1]
-        name = svg_text(of.right, y - 4, text, "end", cls="small")
-        threshold_line = tag("g", line(of.left, y, of.right, y, "threshold"), name)
+    marks = [(of.x(k), of.y(value)) for k, value in dots] + [point for curve in lines for point in _along(of, curve)]
+    selected = [] if choice is None else [(of.x(choice.k), of.y(low + part / 40 * (high - low))) for part in range(41)]
     ring = None  # around the value at the selected K, if there is only one curve
     if choice is not None and len(lines) == 1 and choice.k in list(lines[0].ks):
         value = lines[0].values[list(lines[0].ks).index(choice.k)]
@@ -78,7 +79,7 @@ def drawn_curves(
     drawn = of.svg(
         label if choice is None else f"{label}; {choice.text}",
         drawn_axes,
-        threshold_line,
+        None if threshold is None else _threshold(of, *threshold, [*marks, *selected]),
         [tag("circle", cx=of.x(k), cy=of.y(value), r=2.4, cls="faint") for k, value in dots],
         _choice(of, also, "also", 15.0) if also is not None and (choice is None or also.k != choice.k) else None,
         _choice(of, choice),
@@ -86,6 +87,35 @@ def drawn_curves(
         ring,
     )
     return [_legend(lines) if len(lines) > 1 else None, drawn]
+
+
+def _along(of: Plane, curve: Line) -> list[tuple[float, float]]:
+    """Points along a curve, and the ends of its error bars."""
+    x, values, widths = np.array(curve.ks, float), np.array(curve.values), np.array(curve.widths)
+    between = np.linspace(x[0], x[-1], 10 * len(x))
+    points = [*zip(between, np.interp(between, x, values), strict=True)]
+    points += [
+        (k, end) for k, value, width in zip(x, values, widths, strict=True) for end in (value - width, value + width)
+    ]
+    return [(of.x(k), of.y(value)) for k, value in points]
+
+
+def _threshold(of: Plane, value: float, text: str, marks: Sequence[tuple[float, float]]) -> Markup:
+    """A line at a value, with its text where it covers no mark: above or below the line, rather at its right end."""
+    y, width = of.y(value), text_width(text, SMALL)
+    steps = np.linspace(of.right - width, of.left + 2, PLACES).tolist()
+    places = [(x, base) for x in steps for base in (y - 4, y + 4 + SMALL)]
+    places = [place for place in places if of.top + SMALL <= place[1] <= of.bottom] or places[:1]
+
+    def covered(place: tuple[float, float]) -> int:
+        x, base = place
+        return sum(
+            x - RADIUS < mark_x < x + width + RADIUS and base - SMALL - RADIUS < mark_y < base + RADIUS
+            for mark_x, mark_y in marks
+        )
+
+    x, base = min(places, key=covered)
+    return tag("g", line(of.left, y, of.right, y, "threshold"), svg_text(x, base, text, "start", cls="small"))
 
 
 def _curve(of: Plane, j: int, curve: Line, with_name: bool) -> Markup:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from coterie.core.formatting import is_year
 from coterie.palette import colours
 from coterie.report.formatting import compact, percent, short_name, signed, two_places, without_traits
 from coterie.report.html.charts.figure import cluster_name
@@ -76,8 +77,11 @@ def _traits(cluster: ClusterSummary) -> Markup:
 
 
 def _trait(trait: Trait, mean: float | None) -> tuple[Markup, str]:
+    if trait.value is not None:
+        return tag("span", trait.column), f": {trait.value} ({signed(trait.deviation)} s.d.)"
     if trait.share is None:
-        return tag("bdi", short_name(trait.column)), f" {compact(mean)} ({signed(trait.deviation)} s.d.)"
+        text = f"{mean:.0f}" if mean is not None and is_year(trait.column, mean) else compact(mean)
+        return tag("bdi", short_name(trait.column)), f" {text} ({signed(trait.deviation)} s.d.)"
     column, value = trait.category or (trait.column, "")
     name = [tag("bdi", short_name(column)), ": ", tag("bdi", short_name(value)) if value else None]
     return tag("span", name), f" {percent(trait.share, 0)}, overall {percent(trait.overall, 0)}"

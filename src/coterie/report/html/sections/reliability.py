@@ -42,7 +42,8 @@ def sentences(report: Report) -> list[Sentence]:
     """The number of clusters first, then the evidence for and against the clusters."""
     if len(report.names) == 1:
         return _one_cluster(report)
-    not_converged = Sentence("The fit did not converge: try a larger --max-iter.", weak=True)
+    option = "max_iter" if report.in_python else "--max-iter"
+    not_converged = Sentence(f"The fit did not converge: try a larger {option}.", weak=True)
     candidates = [
         _n_clusters(report), _noise(report), _separation(report), _worst_cluster(report), _certainty(report),
         _stability(report), _findings(report), None if report.result.converged else not_converged,
@@ -70,7 +71,10 @@ def _one_cluster(report: Report) -> list[Sentence]:
     criteria = report.criteria
     if isinstance(criteria, Criteria) and criteria.recommended == 1:
         text = f"No cluster structure was found: all rows are in one cluster. {criteria.reason}"
-        return [Sentence(text, weak=True), Sentence("To fit N clusters anyway, use -k N.")]
+        return [
+            Sentence(text, weak=True),
+            Sentence(f"To fit N clusters anyway, use {'k=N' if report.in_python else '-k N'}."),
+        ]
     return [Sentence("All rows are in one cluster: there is nothing to compare.", weak=True)]
 
 
