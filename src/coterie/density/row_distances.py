@@ -48,14 +48,26 @@ class RowDistances:
             put_symmetric(D, D)
             self.D = D
 
-    def table(self, rows: Array) -> Array:
-        """Distances of the rows with these indices to all rows (m, n), in a new array."""
+    def sorted(self, order: Array) -> RowDistances:
+        """The same distances of the rows in another order."""
+        return RowDistances(self._original, self.A[order], self.n_jobs)
+
+    def table(self, rows: Array, columns: Array | None = None) -> Array:
+        """Distances of the rows with these indices to all rows, or to `columns` in ascending order, in a new array."""
         if self.D is not None:
-            return self.D[rows]
+            return self.D[rows] if columns is None else self.D[np.ix_(rows, columns)]
         assert self.distance is not None
         padded = rows if len(rows) >= MIN_TABLE_ROWS else np.resize(rows, MIN_TABLE_ROWS)
-        table = self.distance.table(self.A[padded], self.A, self.dtype)[: len(rows)]
-        table[np.arange(len(rows)), rows] = 0
+        is_all = columns is None or len(columns) == self.n
+        others = self.A if is_all else self.A[columns]
+        table = self.distance.table(self.A[padded], others, self.dtype)[: len(rows)]
+        if is_all:
+            table[np.arange(len(rows)), rows] = 0
+        else:
+            assert columns is not None
+            place = np.searchsorted(columns, rows)
+            inside = np.flatnonzero(columns[np.minimum(place, len(columns) - 1)] == rows)
+            table[inside, place[inside]] = 0
         if not self.is_euclidean:
             check_values(table, "distances")
         return table
@@ -70,10 +82,14 @@ class RowDistances:
         bounds = np.linspace(0, len(rows), len(strips(len(rows), self.n, work)) + 1).astype(int)
         return [(rows[start:stop],) for start, stop in itertools.pairwise(bounds)]
 
+    def strips_in_threads(self, function: Callable[[Array], Any], rows: Array) -> Iterator[Any]:
+        """Yield ``function(part)`` for strips of `rows`, in their order."""
+        with machine.one_blas_thread:
+            yield from machine.in_threads(function, self.strips(rows), self.n_jobs)
+
     def in_threads(self, function: Callable[[Array, Array], Any], rows: Array) -> Iterator[Any]:
         """Yield ``function(part, table)`` for strips of `rows`, in their order."""
-        with machine.one_blas_thread:
-            yield from machine.in_threads(lambda part: function(part, self.table(part)), self.strips(rows), self.n_jobs)
+        return self.strips_in_threads(lambda part: function(part, self.table(part)), rows)
 
     def to_scale(self, values: Any) -> Array:
         """Distances in the unit of the rows, as float64."""
