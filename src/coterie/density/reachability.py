@@ -92,7 +92,7 @@ def _core_and_lists(
     lists = reachability_tree.new_lists(n, _list_length(weight, min_weight), distances.dtype)
 
     def put(rows: Array) -> None:
-        part, bounds = slice(rows[0], rows[-1] + 1), groups.lower_bounds(rows).min(axis=0)
+        part, bounds = slice(rows[0], rows[-1] + 1), groups.bounds[rows].min(axis=0)
         is_needed = _nearest_groups(groups, bounds, FIRST_COLUMNS * lists.index.shape[1])
         is_needed[groups.of(rows)] = True
         while True:
@@ -133,7 +133,7 @@ def _search_groups(
 
     def bounds(rows: Array) -> Array:
         """Lower bounds (m, g) of the mutual reachability distances of rows to the groups that are not in their tree."""
-        reach = np.maximum(np.maximum(groups.lower_bounds(rows), min_core), core[rows, None])
+        reach = np.maximum(np.maximum(groups.bounds[rows], min_core), core[rows, None])
         return np.where(tree_of_group == forest.tree[rows, None], np.inf, reach)
 
     def nearest(limits: Array, rows: Array) -> tuple[Array, Array, Array]:

@@ -16,6 +16,7 @@ from coterie.distances.pairwise import strips
 from coterie.distances.precomputed import check_values, put_symmetric
 
 MATRIX_ROWS = 2048  # up to this number of rows, all distances are stored
+MIN_STRIP_ROWS = 128  # rows of a table of Euclidean distances, which is faster for several panels of rows
 MIN_TABLE_ROWS = 72  # a table has at least this number of rows, so that the same kernel computes all of them
 
 
@@ -79,7 +80,10 @@ class RowDistances:
     def strips(self, rows: Any) -> list[tuple[Any]]:
         """Parts of `rows` whose tables have a moderate size, all of about the same length."""
         work = 1 if self.distance is None else self.distance.work
-        bounds = np.linspace(0, len(rows), len(strips(len(rows), self.n, work)) + 1).astype(int)
+        count = len(strips(len(rows), self.n, work))
+        if self.is_euclidean:
+            count = min(count, -(-len(rows) // MIN_STRIP_ROWS))
+        bounds = np.linspace(0, len(rows), count + 1).astype(int)
         return [(rows[start:stop],) for start, stop in itertools.pairwise(bounds)]
 
     def strips_in_threads(self, function: Callable[[Array], Any], rows: Array) -> Iterator[Any]:
