@@ -68,7 +68,10 @@ def plain(case: Case, **changed: Any) -> tuple[Any, Array]:
 
 def require_same_partition(actual: Array, expected: Array, what: str) -> None:
     require_same(actual == -1, expected == -1, f"noise {what}")
-    require(adjusted_rand_score(actual, expected) == 1, f"clusters {what}: {actual.tolist()}, {expected.tolist()}")
+    require(
+        len(actual) == 0 or adjusted_rand_score(actual, expected) == 1,
+        f"clusters {what}: {actual.tolist()}, {expected.tolist()}",
+    )
 
 
 @law(BOTH, weight=6)
@@ -84,7 +87,7 @@ def density_based_fits_are_finite_and_labels_are_predictions(case: Case) -> None
     require_same(attempt(model.predict, X), model.labels_, "predict(X) is not labels_")
     if case.subject == "HDBSCAN":
         for values in (model.probabilities_, model.outlier_scores_, model.cluster_persistence_):
-            require(((values >= 0) & (values <= 1)).all(), f"shares from {values.min()} to {values.max()}")
+            require(((values >= 0) & (values <= 1)).all(), f"shares: {values}")
         require(((model.probabilities_ == 0) == (model.labels_ == -1)).all(), "probability 0 is not noise")
         require(attempt(model.predict_proba, X).shape == (len(X), k), "shape of predict_proba")
         require(sorted(model.ordering_.tolist()) == np.flatnonzero(np.ones(len(X)) if w is None else w).tolist(),
@@ -136,7 +139,8 @@ def density_based_fits_have_the_same_bits_in_any_number_of_threads_and_when_repe
     estimator, X, w = hostile(case)
     model = fit(clone(estimator), X, w)
     require_same_results(fit(clone(estimator).set_params(n_jobs=case.draw.one_of([1, 2, 4])), X, w), model, "threads")
-    require_same_results(fit(estimator.fit(X[: max(1, len(X) // 2)]), X, w), model, "second fit")
+    again = fit(estimator, X[::-1])
+    require_same_results(fit(again, X, w), model, "second fit")
 
 
 @law(BOTH)

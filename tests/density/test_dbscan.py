@@ -148,11 +148,21 @@ def test_the_automatic_radius_obeys_weights_scale_and_noise():
     assert (model.labels_[150:] == -1).mean() > 0.8
 
 
-def test_without_two_clusters_the_automatic_radius_is_the_knee_of_the_core_distances():
-    X = np.random.default_rng(0).normal(size=(20, 2))
-    radii = np.sort(np.sort(cdist(X, X), axis=1)[:, 4])
-    below = np.linspace(0, 1, len(X)) - (radii - radii[0]) / (radii[-1] - radii[0])
-    assert DBSCAN("auto").fit(X).eps_ == pytest.approx(radii[below.argmax()])
+@pytest.mark.parametrize("min_samples", [1, 5])
+def test_without_two_clusters_nearly_all_rows_are_in_one(min_samples):
+    X = np.arange(8.0)[:, None]
+    w = np.random.default_rng(1).integers(1, 4, size=8)
+    for exponent in (-700, 0, 700):
+        model = DBSCAN("auto", min_samples=min_samples).fit(np.ldexp(X, exponent), sample_weight=w)
+        assert model.n_clusters_ == 1
+        assert w[model.labels_ == 0].sum() >= 0.9 * w.sum()
+    repeated = DBSCAN("auto", min_samples=min_samples).fit(np.repeat(X, w, axis=0))
+    np.testing.assert_array_equal(repeated.labels_, np.repeat(model.labels_, w))
+
+
+def test_a_radius_beyond_float32_contains_all_rows():
+    X = np.ldexp(np.arange(6.0).reshape(3, 2), -97).astype(np.float32)
+    assert DBSCAN(0.5, min_samples=3, metric="sqeuclidean").fit(X).labels_.tolist() == [0, 0, 0]
 
 
 def test_degenerate_tables():

@@ -11,6 +11,7 @@ from coterie.density.reachability import ROUNDING, reachability
 from coterie.density.row_distances import RowDistances
 
 POSITION = 0.75  # of the radius in its range, on a logarithmic scale: near the upper end, where few rows are noise
+MIN_SHARE = 0.9  # of the rows in the cluster, if no radius has two clusters
 
 
 def automatic_radius(distances: RowDistances, weight: Array, min_samples: float) -> float:
@@ -19,7 +20,7 @@ def automatic_radius(distances: RowDistances, weight: Array, min_samples: float)
     core, edges = reachability(distances, weight, min(min_samples, total), lambda done: None)
     Z = kernels.select("linkage", len(weight), 1).linkage_matrix(edges, len(weight))
     tree = condense(Z, core, weight, max(min_samples, np.sqrt(total)) * (1 - ROUNDING))
-    return stable_radius(tree) or knee(np.sort(core))
+    return stable_radius(tree) or single_cluster_radius(tree)
 
 
 def stable_radius(tree: CondensedTree) -> float | None:
@@ -52,10 +53,9 @@ def _ranges(tree: CondensedTree) -> tuple[Array, Array]:
     return birth, np.minimum(1 / end[1:], birth)
 
 
-def knee(radii: Array) -> float:
-    """The knee of sorted core distances (n,): the point farthest from the line between the ends of the curve."""
-    span = radii[-1] - radii[0]
-    if span == 0:
-        return float(radii[-1]) or 1.0
-    below = np.arange(len(radii)) / (len(radii) - 1) - (radii - radii[0]) / span
-    return float(radii[below.argmax()]) or float(radii[radii > 0][0])
+def single_cluster_radius(tree: CondensedTree) -> float:
+    """The smallest radius at which a share of `MIN_SHARE` of the rows are in one cluster."""
+    order = np.argsort(tree.row_lambda)[::-1]
+    weight = np.cumsum(tree.row_weight[order])
+    row = order[np.searchsorted(weight, MIN_SHARE * (1 - ROUNDING) * weight[-1])]
+    return float((1 + ROUNDING) / tree.row_lambda[row])  # not below the distance, whose inverse was rounded

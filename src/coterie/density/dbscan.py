@@ -75,8 +75,8 @@ class DBSCAN(DensityEstimator):
     **Automatic radius.** Of all ranges of radii with the same number of clusters, at least two, ``eps='auto'`` takes
     the one with the largest ratio of its ends, times the share of rows that are not noise. Only clusters with at least
     :math:`\sqrt n` rows count. The radius is at three quarters of this range, on a logarithmic scale. If no radius has
-    two clusters, it is the knee of the sorted core distances. It fails if no single radius separates the clusters: if
-    they overlap, or have very different densities. It takes as long as a fit of `HDBSCAN`.
+    two clusters, it is the smallest radius at which 90 % of the rows are in one. It fails if no single radius separates
+    the clusters: if they overlap, or have very different densities. It takes as long as a fit of `HDBSCAN`.
 
     **Cost.** O(n) memory. For Euclidean distances of few columns, a k-d tree takes about O(n log n) time. Otherwise it
     takes O(n² d) time. Ctrl-C stops a fit at once. There is no progress bar and no checkpoint: the fit of a million

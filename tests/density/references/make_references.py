@@ -9,12 +9,8 @@ import json
 from importlib.metadata import version
 from pathlib import Path
 
-import hdbscan
 import numpy as np
-from hdbscan.tests.test_hdbscan import X as BLOBS
-from hdbscan.tests.test_hdbscan import generate_noisy_data
 
-TABLES = {"blobs": BLOBS, "shapes": generate_noisy_data(), "uniform": np.random.default_rng(0).random((150, 2))}
 OPTIONS = {
     "default": {},
     "min_samples": {"min_cluster_size": 12, "min_samples": 3},
@@ -30,8 +26,13 @@ TREES = ("default", "min_samples", "manhattan")  # the other options select othe
 
 
 def main() -> None:
+    import hdbscan  # not a requirement of the tests
+    from hdbscan.tests.test_hdbscan import X as blobs
+    from hdbscan.tests.test_hdbscan import generate_noisy_data
+
+    tables = {"blobs": blobs, "shapes": generate_noisy_data(), "uniform": np.random.default_rng(0).random((150, 2))}
     arrays = {"version": np.array(version("hdbscan")), "options": np.array(json.dumps(OPTIONS))}
-    for name, X in TABLES.items():
+    for name, X in tables.items():
         arrays[f"{name}/X"] = X
         for label, options in OPTIONS.items():
             model = hdbscan.HDBSCAN(algorithm="generic", **options).fit(X)
