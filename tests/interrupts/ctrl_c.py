@@ -75,7 +75,7 @@ CASES = {
     "Mixture": fitted("Mixture", SMALL, "student_t", 3),
     "AgglomerativeClustering": fitted("AgglomerativeClustering", LARGE[:3000], 5, linkage="average"),
     "DivisiveClustering": fitted("DivisiveClustering", LARGE[:1500], 5),
-    "HDBSCAN": fitted("HDBSCAN", WIDE[:6000], 10),
+    "HDBSCAN": fitted("HDBSCAN", WIDE[:9000], 10),
     "HDBSCAN few columns": fitted("HDBSCAN", WIDE[:, :2], 10),
     "DBSCAN": fitted("DBSCAN", WIDE[:, :3], 0.4),
     "DBSCAN auto": fitted("DBSCAN", LARGE[:3000, :2], "auto"),

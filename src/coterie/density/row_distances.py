@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie import machine
+from coterie import kernels, machine
 from coterie.core.arrays import Array
 from coterie.distances.distance import Distance, check_symmetric
 from coterie.distances.euclidean import Euclidean
@@ -58,8 +58,11 @@ class RowDistances:
         if self.D is not None:
             return self.D[rows] if columns is None else self.D[np.ix_(rows, columns)]
         assert self.distance is not None
-        padded = rows if len(rows) >= MIN_TABLE_ROWS else np.resize(rows, MIN_TABLE_ROWS)
         is_all = columns is None or len(columns) == self.n
+        min_rows = MIN_TABLE_ROWS
+        if columns is not None:
+            min_rows = max(min_rows, kernels.SMALL // max(1, len(columns) * self.A.shape[1]) + 1)
+        padded = rows if len(rows) >= min_rows else np.resize(rows, min_rows)
         others = self.A if is_all else self.A[columns]
         table = self.distance.table(self.A[padded], others, self.dtype)[: len(rows)]
         if is_all:

@@ -12,7 +12,7 @@ from coterie.core.arrays import Array
 from coterie.density.row_distances import RowDistances
 from coterie.distances.euclidean import Euclidean
 
-MIN_ROWS = 4096  # for fewer rows, all are in one group
+MIN_ROWS = 8192  # for fewer rows, all are in one group
 GROUP_ROWS = 128  # mean number of rows of a group, if there are fewer groups than the maximum
 MAX_GROUPS = 128
 SAMPLE = 2048  # rows from which the first centers are chosen
