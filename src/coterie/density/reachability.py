@@ -95,19 +95,15 @@ def _core_and_lists(
         part, bounds = slice(rows[0], rows[-1] + 1), groups.bounds[rows].min(axis=0)
         is_needed = _nearest_groups(groups, bounds, FIRST_COLUMNS * lists.index.shape[1])
         is_needed[groups.of(rows)] = True
-        columns = groups.columns(is_needed)
-        table, place = distances.table(rows, columns), np.searchsorted(columns, rows)
         while True:
+            columns = groups.columns(is_needed)
+            table = distances.table(rows, columns)
             density.core_distances(table, weight[columns], min_weight, core[part])
-            density.nearest_lists(table, place, lists.index[part], lists.value[part])
+            density.nearest_lists(table, np.searchsorted(columns, rows), lists.index[part], lists.value[part])
             is_near = bounds <= max(core[part].max(), lists.value[part].max())
-            others = groups.columns(is_near & ~is_needed)
-            if len(others) == 0:
+            if not (is_near & ~is_needed).any():
                 break
             is_needed |= is_near
-            table[np.arange(len(rows)), place] = 0
-            table = np.concatenate([table, distances.table(rows, others)], axis=1)
-            columns = np.concatenate([columns, others])
         lists.index[part] = columns[lists.index[part]]
 
     for _ in distances.strips_in_threads(put, np.arange(n)):
