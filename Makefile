@@ -56,7 +56,11 @@ gpu-test: .venv/test  ## tests on an NVIDIA GPU: kernels, exact labels, the same
 fuzz: .venv/test  ## random cases against laws, for MINUTES=10; SEED=7 repeats the cases of a run
 	$(BIN)/python -m fuzz --minutes $(MINUTES) --workers $(WORKERS) $(if $(SEED),--seed $(SEED))
 
-peers: .venv/test  ## tests that the packages of scikit-learn and SciPy contain, against coterie
+.venv/peers: .venv/test
+	$(BIN)/python -m pip install --quiet --group peers
+	touch $@
+
+peers: .venv/peers  ## tests that the packages of scikit-learn, SciPy and hdbscan contain, against coterie
 	$(BIN)/python -m peers
 
 check: .venv/check  ## lint, types, import rules

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks import bench_distances, bench_families, bench_fuzzy, bench_linkage, bench_metrics, data
+from benchmarks import bench_density, bench_distances, bench_families, bench_fuzzy, bench_linkage, bench_metrics, data
 from benchmarks.competitors import Competitor, Plan, coterie_plusplus, relative_fit, sklearn_plusplus
 from benchmarks.harness import (
     Options,
@@ -111,7 +111,17 @@ SILHOUETTE = {
 }
 SEEDING = {OURS: lambda X, k: coterie_plusplus(X, k, 0), "scikit-learn": lambda X, k: sklearn_plusplus(X, k, 0)}
 BISECTING = {OURS: bisecting("coterie"), "scikit-learn": bisecting("sklearn.cluster")}
+DENSITY = {OURS: bench_density.ours, "scikit-learn": bench_density.sklearn, "hdbscan": bench_density.hdbscan}
 ROWS: dict[str, Row] = {
+    **{
+        name: Row(
+            (20_000, 2), (1_000, 2), normal_rows,
+            {library: partial(fit, method=method) for library, fit in DENSITY.items() if library in libraries},
+        )
+        for name, method, libraries in [
+            ("HDBSCAN", "hdbscan", (OURS, "scikit-learn", "hdbscan")), ("DBSCAN", "dbscan", (OURS, "scikit-learn")),
+        ]
+    },
     "bisecting K-means": Row((100_000, 16, 50), (2_000, 4, 5), blobs, BISECTING),
     "bisecting K-means, many rows": Row((1_000_000, 16, 64), (3_000, 4, 5), blobs, BISECTING),
     "choose_k, 'quick'": Row((3_000, 8, 6), (200, 2, 3), groups, {OURS: choose("quick")}),
@@ -142,7 +152,7 @@ ROWS: dict[str, Row] = {
 }  # fmt: skip
 PACKAGES = {
     OURS: "coterie", "scikit-learn": "sklearn", "fastcluster": "fastcluster", "scikit-fuzzy": "skfuzzy",
-    "NumPy": "numpy", "coterie's KMeans": "coterie", "coterie's 'manhattan'": "coterie",
+    "hdbscan": "hdbscan", "NumPy": "numpy", "coterie's KMeans": "coterie", "coterie's 'manhattan'": "coterie",
 }  # fmt: skip
 COMPETITORS = tuple(Competitor(name, package, lambda X, plan: None) for name, package in PACKAGES.items())
 

@@ -30,8 +30,6 @@ NOT_COVERED: dict[str, str] = {  # names, or packages as a whole
     "make_report": "the page of jobs.report, compared with it in tests/jobs",
     "export": "compared with predict on random rows in tests/exports",
     "jobs.ExportJob": "options of export",
-    "DBSCAN": "compared with its definition in tests/density",
-    "HDBSCAN": "compared with its definition in tests/density",
     "data.FileSource": "compared with rows in memory in tests/data",
     "data.scan_files": "makes a data.FileSource",
     "engines.released_on_error": "tested with clusters that fail in tests/engines",

@@ -11,9 +11,12 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 SUITES = (
+    "hdbscan.tests.test_hdbscan",
     "scipy.cluster.tests.test_hierarchy",
     "scipy.spatial.tests.test_distance",
     "sklearn.cluster.tests.test_bisect_k_means",
+    "sklearn.cluster.tests.test_dbscan",
+    "sklearn.cluster.tests.test_hdbscan",
     "sklearn.cluster.tests.test_hierarchical",
     "sklearn.cluster.tests.test_k_means",
     "sklearn.metrics.cluster.tests.test_common",

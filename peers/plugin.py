@@ -11,6 +11,13 @@ from pathlib import Path
 REPLACED = [  # module of the other library, module of coterie, names
     ("sklearn.cluster", "coterie.kmeans", "BisectingKMeans KMeans MiniBatchKMeans k_means kmeans_plusplus"),
     ("sklearn.cluster", "coterie.hierarchy", "AgglomerativeClustering"),
+    ("sklearn.cluster", "peers.sklearn_density", "DBSCAN HDBSCAN dbscan"),
+    (
+        "hdbscan",
+        "peers.hdbscan_package",
+        "HDBSCAN all_points_membership_vectors approximate_predict approximate_predict_scores hdbscan "
+        "membership_vector validity_index",
+    ),
     ("sklearn.mixture", "coterie.mixture", "BayesianGaussianMixture GaussianMixture"),
     (
         "sklearn.metrics.cluster",

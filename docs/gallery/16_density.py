@@ -27,7 +27,9 @@ for X, (left, right) in zip(tables, figure.subplots(2, 2), strict=True):
 # %%
 # The reachability plot shows the rows in the order of the tree. Valleys are clusters; `cut` gives those of a radius.
 
-figure_reach = Figure(figsize=(10, 3.5), layout="constrained")
-ax = figure_reach.subplots()
-ax.fill_between(range(len(model.ordering_)), model.reachability_[model.ordering_].clip(max=1.0), step="mid")
-ax.set(xlabel="rows, in the order of the tree", ylabel="reachability distance")
+plots.reachability(model, eps=0.2)
+
+# %%
+# The condensed tree has the clusters of all densities as boxes. Those with colours are selected.
+
+plots.condensed_tree(model)

@@ -3,6 +3,7 @@
 from fuzz.laws import (  # noqa: F401
     arguments,
     command_line,
+    density,
     distances,
     explanation,
     families,

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from density_definitions import dbscan
@@ -7,8 +9,8 @@ from scipy.spatial.distance import cdist
 from sklearn.cluster import DBSCAN as TheirDBSCAN
 from sklearn.datasets import make_blobs
 
-from coterie import DBSCAN
-from coterie.datasets import make_moons
+from coterie import DBSCAN, HDBSCAN
+from coterie.datasets import make_moons, make_rings
 from coterie.density import kd_rows, row_distances
 from coterie.errors import InputError, ParameterError
 from coterie.metrics import adjusted_rand_score
@@ -98,15 +100,69 @@ def test_any_distance_and_its_matrix_give_the_same_clusters(metric):
     assert matrix.components_ is None
 
 
-def test_the_automatic_radius_is_the_knee_of_the_distances_to_the_nearest_rows():
-    rows = np.concatenate([BLOBS, np.random.default_rng(3).uniform(-15, 15, size=(30, 2))])
-    model = DBSCAN("auto", min_samples=4).fit(rows)
-    radii = np.sort(np.sort(cdist(rows, rows), axis=1)[:, 3])
-    below = np.linspace(0, 1, len(rows)) - (radii - radii[0]) / (radii[-1] - radii[0])
-    assert model.eps_ == pytest.approx(radii[below.argmax()])
-    assert DBSCAN(model.eps_, min_samples=4).fit(rows).labels_.tolist() == model.labels_.tolist()
+def widest_range(X, min_samples):
+    """Ends of the widest range of radii with the same number of clusters, by DBSCAN* for all radii."""
+    size = max(min_samples, np.sqrt(len(X)))
+    tree = HDBSCAN(2, min_samples=min_samples).fit(X)
+    radii = np.unique(np.append(tree.minimum_spanning_tree_[:, 2], np.sort(cdist(X, X))[:, min_samples - 1]))
+    labels = tree.cut(radii)
+    counts = [np.sum(np.bincount(row[row >= 0], minlength=1) >= size) for row in labels]
+    cuts = np.flatnonzero(np.diff(counts, prepend=-1))
+    ranges = [(radii[i], radii[j], counts[i]) for i, j in pairwise(cuts)]
+    reached = [(tree.cut(high) >= 0).mean() for _, high, _ in ranges]
+    return max(
+        (np.log(high / low) * share, low, high)
+        for (low, high, count), share in zip(ranges, reached, strict=True)
+        if count > 1
+    )[1:]
+
+
+@pytest.mark.parametrize(
+    "X, n_clusters",
+    [
+        (make_moons(200, noise=0.05, random_state=0)[0], 2),
+        (make_rings(600, noise=0.03, random_state=0)[0], 2),
+        (BLOBS, 3),
+    ],
+    ids=["moons", "rings", "blobs"],
+)
+def test_the_automatic_radius_is_in_the_widest_range_with_the_same_number_of_clusters(X, n_clusters):
+    low, high = widest_range(X, 4)
+    model = DBSCAN("auto", min_samples=4).fit(X)
+    assert low < model.eps_ < high
+    assert model.eps_ == pytest.approx(low * (high / low) ** 0.75, rel=0.05)
+    assert model.n_clusters_ == n_clusters
+    assert (model.labels_ == -1).mean() < 0.05
+    assert DBSCAN(model.eps_, min_samples=4).fit(X).labels_.tolist() == model.labels_.tolist()
+
+
+def test_the_automatic_radius_obeys_weights_scale_and_noise():
+    X = np.concatenate([BLOBS, np.random.default_rng(3).uniform(-15, 15, size=(30, 2))])
+    eps = DBSCAN("auto").fit(X).eps_
+    assert DBSCAN("auto").fit(np.ldexp(X, 300)).eps_ == np.ldexp(eps, 300)
+    w = np.random.default_rng(4).integers(1, 3, size=len(X))
+    repeated = DBSCAN("auto").fit(np.repeat(X, w, axis=0)).eps_
+    assert DBSCAN("auto").fit(X, sample_weight=w).eps_ == pytest.approx(repeated, rel=1e-9)
+    model = DBSCAN("auto").fit(X)
     assert model.n_clusters_ == 3
     assert (model.labels_[150:] == -1).mean() > 0.8
+
+
+@pytest.mark.parametrize("min_samples", [1, 5])
+def test_without_two_clusters_nearly_all_rows_are_in_one(min_samples):
+    X = np.arange(8.0)[:, None]
+    w = np.random.default_rng(1).integers(1, 4, size=8)
+    for exponent in (-700, 0, 700):
+        model = DBSCAN("auto", min_samples=min_samples).fit(np.ldexp(X, exponent), sample_weight=w)
+        assert model.n_clusters_ == 1
+        assert w[model.labels_ == 0].sum() >= 0.9 * w.sum()
+    repeated = DBSCAN("auto", min_samples=min_samples).fit(np.repeat(X, w, axis=0))
+    np.testing.assert_array_equal(repeated.labels_, np.repeat(model.labels_, w))
+
+
+def test_a_radius_beyond_float32_contains_all_rows():
+    X = np.ldexp(np.arange(6.0).reshape(3, 2), -97).astype(np.float32)
+    assert DBSCAN(0.5, min_samples=3, metric="sqeuclidean").fit(X).labels_.tolist() == [0, 0, 0]
 
 
 def test_degenerate_tables():

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from coterie import AgglomerativeClustering, BayesianGaussianMixture, GaussianMixture, KMeans, choose_k, plots
+from coterie import HDBSCAN, AgglomerativeClustering, BayesianGaussianMixture, GaussianMixture, KMeans, choose_k, plots
 from coterie.datasets import make_blobs
 from coterie.errors import InputError, ParameterError
 from coterie.selection import gap_statistic, mixture_table, stability, sweep
@@ -29,6 +29,7 @@ def found(name):
         "information": lambda: mixture_table(X, range(1, 4), structures=["EII", "VVV"], random_state=0),
         "stability": lambda: stability(KMeans(n_init=1), X, range(2, 5), n_resamples=3, random_state=0),
         "tree": lambda: AgglomerativeClustering(3).fit(X),
+        "density": lambda: HDBSCAN(8).fit(X),
         "trace": lambda: GaussianMixture(3, init_params="random_from_data", random_state=0).fit_trace(X),
         "beliefs": lambda: BayesianGaussianMixture(2, random_state=0).fit(X),
     }[name]()
@@ -61,6 +62,8 @@ MAKERS = {
     "information": lambda ax=None: plots.InformationDisplay.from_result(found("information"), ax=ax),
     "stability": lambda ax=None: plots.StabilityDisplay.from_result(found("stability"), ax=ax),
     "dendrogram": lambda ax=None: plots.DendrogramDisplay.from_estimator(found("tree"), ax=ax),
+    "reachability": lambda ax=None: plots.ReachabilityDisplay.from_estimator(found("density"), eps=0.3, ax=ax),
+    "condensed tree": lambda ax=None: plots.CondensedTreeDisplay.from_estimator(found("density"), ax=ax),
     "convergence": lambda ax=None: plots.ConvergenceDisplay.from_estimator(KM, ax=ax),
     "convergence of EM": lambda ax=None: plots.ConvergenceDisplay.from_estimator(GM, X, ax=ax),
     "convergence of beliefs": lambda ax=None: plots.ConvergenceDisplay.from_estimator(found("beliefs"), ax=ax),

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from coterie import (
+    HDBSCAN,
     AgglomerativeClustering,
     BayesianGaussianMixture,
     GaussianMixture,
@@ -14,7 +15,7 @@ from coterie import (
     plots,
 )
 from coterie.datasets import make_blobs
-from coterie.errors import InputError
+from coterie.errors import InputError, ParameterError
 from coterie.families import Poisson, Product
 from coterie.hierarchy import cut, leaves_list, linkage
 from coterie.mixture import Prior
@@ -173,6 +174,48 @@ def test_trees_of_two_rows_and_of_one():
         plots.dendrogram(np.empty((0, 4)))
     with pytest.raises(InputError, match="names must have one entry for each of the 2 rows"):
         plots.dendrogram([[0, 1, 1.0, 2]], names="abc")
+
+
+# density-based clusters
+
+
+def test_the_bars_of_a_reachability_plot_are_the_distances_of_the_rows_in_the_order_of_the_tree():
+    model = HDBSCAN(8).fit(X)
+    display = plots.ReachabilityDisplay.from_estimator(model, eps=0.5)
+    reach = model.reachability_[model.ordering_]
+    np.testing.assert_array_equal(display.heights[1:], reach[1:])
+    assert display.heights[0] == reach[1:].max()
+    np.testing.assert_array_equal(display.labels, model.labels_[model.ordering_])
+    assert [bar.get_height() for bar in display.bars_] == display.heights.tolist()
+    assert display.radius_.get_ydata()[0] == 0.5
+
+
+def test_a_reachability_plot_of_many_rows_has_few_bars_with_their_maximum():
+    model = HDBSCAN(8).fit(np.random.default_rng(0).normal(size=(1500, 2)))
+    display = plots.ReachabilityDisplay.from_estimator(model)
+    assert len(display.heights) == 400
+    assert display.edges[-1] == 1500
+    assert display.heights.max() == model.minimum_spanning_tree_[:, 2].max()
+
+
+def test_the_boxes_of_a_condensed_tree_are_its_clusters_and_the_rows_within():
+    model = HDBSCAN(8).fit(X)
+    tree, display = model.condensed_tree_, plots.CondensedTreeDisplay.from_estimator(model)
+    np.testing.assert_array_equal(display.stop - display.start, tree.cluster_size)
+    np.testing.assert_array_equal(display.birth, tree.cluster_lambda)
+    np.testing.assert_array_equal(display.death, tree.deaths())
+    for start, stop, label in zip(display.start, display.stop, display.label, strict=True):
+        if label >= 0:
+            assert set(model.labels_[model.ordering_[start:stop]]) == {label}
+    assert len(plots.condensed_tree(model, max_clusters=2).start) == 2
+
+
+@pytest.mark.parametrize("draw", [plots.reachability, plots.condensed_tree])
+def test_figures_of_density_need_a_tree_of_two_rows(draw):
+    with pytest.raises(ParameterError, match="KMeans has no condensed_tree_: use HDBSCAN"):
+        draw(KMeans(2).fit(X))
+    with pytest.raises(InputError, match="at least two rows"):
+        draw(HDBSCAN().fit(X[:1]))
 
 
 # profiles

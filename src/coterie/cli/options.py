@@ -116,7 +116,7 @@ class AlgorithmOptions(OptionGroup):
     size_max: Annotated[int | None, Parameter(help="balanced: maximum number of rows in a cluster.")] = None
     window: Annotated[int | None, Parameter(help="kmeans-dtw: maximum time shift between matched values.")] = None
     eps: Annotated[float | None, Parameter(
-        help="dbscan: radius of a neighbourhood; default: the knee of the distances to the nearest rows.",
+        help="dbscan: radius of a neighbourhood; default: a radius whose number of clusters is stable.",
     )] = None  # fmt: skip
     min_samples: Annotated[int | None, Parameter(
         help="dbscan, hdbscan: rows in the neighbourhood of a core row, itself included.",

@@ -11,9 +11,9 @@ from coterie.core.arguments import is_number, whole_number
 from coterie.core.arrays import Array
 from coterie.core.stored import stored
 from coterie.data import opened
+from coterie.density.automatic_radius import automatic_radius
 from coterie.density.density_estimator import DensityEstimator
 from coterie.density.neighbourhoods import Neighbourhoods, core_clusters
-from coterie.density.reachability import core_distances
 from coterie.density.row_distances import RowDistances
 from coterie.errors import ParameterError
 
@@ -39,8 +39,8 @@ class DBSCAN(DensityEstimator):
     Parameters
     ----------
     eps : float or 'auto', default=0.5
-        Radius of a neighbourhood. 'auto' is the knee of the sorted distances of the rows to their `min_samples`-th row,
-        a starting value: without noise it is often too small, and splits clusters. `eps_` is the value that was used.
+        Radius of a neighbourhood. 'auto' computes the tree of `HDBSCAN`, and uses a radius in the widest range of radii
+        with the same number of clusters, see Notes. `eps_` is the value that was used.
     min_samples : int, default=5
         Number of rows, or sum of their weights, in the neighbourhood of a core row, itself included.
     metric : str, function, Distance or 'precomputed', default='euclidean'
@@ -72,8 +72,15 @@ class DBSCAN(DensityEstimator):
     **Ties.** A border row within `eps` of several clusters is in the one with the lowest number, as in scikit-learn. So
     another order of the rows can change the cluster of such border rows, and of no other rows.
 
+    **Automatic radius.** Of all ranges of radii with the same number of clusters, at least two, ``eps='auto'`` takes
+    the one with the largest ratio of its ends, times the share of rows that are not noise. Only clusters with at least
+    :math:`\sqrt n` rows count. The radius is at three quarters of this range, on a logarithmic scale. If no radius has
+    two clusters, it is the smallest radius at which 90 % of the rows are in one. It fails if no single radius separates
+    the clusters: if they overlap, or have very different densities. It takes as long as a fit of `HDBSCAN`.
+
     **Cost.** O(n) memory. For Euclidean distances of few columns, a k-d tree takes about O(n log n) time. Otherwise it
-    takes O(n² d) time.
+    takes O(n² d) time. Ctrl-C stops a fit at once. There is no progress bar and no checkpoint: the fit of a million
+    rows with three columns takes seconds.
 
     References
     ----------
@@ -120,7 +127,7 @@ class DBSCAN(DensityEstimator):
         X = opened(X)
         objects, weight, rows, n = self._weighted_objects(X, sample_weight)
         distances = RowDistances(objects.distance, objects.A, self.n_jobs)
-        eps = knee_radius(distances, weight, min_samples) if isinstance(self.eps, str) else float(self.eps)
+        eps = automatic_radius(distances, weight, min_samples) if isinstance(self.eps, str) else float(self.eps)
         labels, is_core = core_clusters(distances, weight, eps, min_samples)
         core = np.flatnonzero(is_core)
         self._check_columns(X, reset=True)
@@ -159,13 +166,3 @@ class DBSCAN(DensityEstimator):
         is_auto = isinstance(self.eps, str) and self.eps == "auto"
         if not is_auto and not (is_number(self.eps) and 0 < self.eps < np.inf):
             raise ParameterError(f"eps must be a positive number, or 'auto'; got {self.eps!r}")
-
-
-def knee_radius(distances: RowDistances, weight: Array, min_samples: float) -> float:
-    """The knee of the sorted core distances: the point farthest from the line between the ends of the curve."""
-    radii = np.sort(core_distances(distances, weight, min(min_samples, weight.sum())))
-    span = radii[-1] - radii[0]
-    if span == 0:
-        return float(radii[-1]) or 1.0
-    below = np.arange(len(radii)) / (len(radii) - 1) - (radii - radii[0]) / span
-    return float(radii[below.argmax()]) or float(radii[radii > 0][0])

@@ -57,7 +57,8 @@ class Neighbourhoods:
 
 def core_clusters(distances: RowDistances, weight: Array, eps: float, min_samples: float) -> tuple[Array, Array]:
     """Labels of DBSCAN (n,), and which rows are core rows (n,)."""
-    radius = eps / float(distances.to_scale([1.0])[0])
+    largest = float(np.finfo(np.float32 if distances.dtype.itemsize == 4 else np.float64).max)
+    radius = min(eps / float(distances.to_scale([1.0])[0]), largest)  # in the unit of the distances, and of their type
     kd = kd_rows(distances)
     if kd is not None:
         return _in_kd_tree(kd, weight, radius, min_samples * (1 - ROUNDING), distances.n_jobs)

@@ -13,11 +13,14 @@ from coterie import kernels, machine
 from coterie.core.arrays import Array
 from coterie.density.kd_rows import PARTS, KDRows, kd_rows
 from coterie.density.row_distances import RowDistances
+from coterie.density.row_groups import RowGroups, group_rows
 from coterie.kernels.plain.linkage import Merges
 
 MIN_LIST, MORE = 12, 8  # nearest neighbours in a list: minimum, and in addition to those of the core distance
 ROUNDING = 1e-10  # relative difference of sums of weights that counts as rounding
 BATCH = 16  # strips of a search after which the limits are updated
+FIRST_COLUMNS = 16  # rows of the nearest groups that are compared first, as a multiple of the length of the lists
+BOUND_ROWS = 4096  # rows whose bounds are in memory at a time
 
 Report = Callable[[int], None]  # called with the number of edges found
 
@@ -45,18 +48,6 @@ def reachability(distances: RowDistances, weight: Array, min_samples: float, rep
     return Reachability(distances.to_scale(core), edges)
 
 
-def core_distances(distances: RowDistances, weight: Array, min_samples: float) -> Array:
-    """The distance of each row within which the rows, itself included, have the weight `min_samples` (n,)."""
-    min_weight = min_samples * (1 - ROUNDING)
-    kd = kd_rows(distances)
-    if kd is None:
-        distances.store_if_small()
-        return distances.to_scale(_core_from_tables(distances, weight, min_weight))
-    lists = _lists(kd, weight, min_weight, distances.n_jobs, 0)
-    squares = kd.core_squares(lists.index, lists.value, weight[kd.order], min_weight)
-    return distances.to_scale(kd.of_rows(kd.distances(squares)))
-
-
 def _core_from_tables(distances: RowDistances, weight: Array, min_weight: float) -> Array:
     n = len(distances)
     kernel, core = kernels.select("density", n, n), np.empty(n, distances.dtype)
@@ -81,38 +72,95 @@ def _from_matrix(distances: RowDistances, weight: Array, min_weight: float, repo
 
 
 def _from_strips(distances: RowDistances, weight: Array, min_weight: float, report: Report) -> tuple[Array, Merges]:
-    """Borůvka's algorithm with all pairs of rows, a strip of them in memory at a time."""
+    """Borůvka's algorithm with tables of distances, a strip of rows at a time; groups of far rows are left out."""
+    distances, groups, order = group_rows(distances)
+    core, lists = _core_and_lists(distances, groups, weight[order], min_weight, report)
+    edges = _boruvka(lists, core, partial(_search_groups, distances, groups, core, report), distances.n_jobs, report)
+    of_rows = np.empty_like(core)
+    of_rows[order] = core
+    return of_rows, Merges(order[edges.left], order[edges.right], edges.height)
+
+
+def _core_and_lists(
+    distances: RowDistances, groups: RowGroups, weight: Array, min_weight: float, report: Report
+) -> tuple[Array, Any]:
+    """Core distances, and lists of nearest neighbours."""
     from coterie.kernels.cpu import density, reachability_tree
 
     n = len(distances)
     core = np.empty(n, distances.dtype)
-    lists = reachability_tree.new_lists(n, _list_length(n, weight, min_weight, MORE), distances.dtype)
+    lists = reachability_tree.new_lists(n, _list_length(weight, min_weight), distances.dtype)
 
-    def put(rows: Array, table: Array) -> None:
-        part = slice(rows[0], rows[-1] + 1)
-        density.core_distances(table, weight, min_weight, core[part])
-        density.nearest_lists(table, rows, lists.index[part], lists.value[part])
+    def put(rows: Array) -> None:
+        part, bounds = slice(rows[0], rows[-1] + 1), groups.bounds[rows].min(axis=0)
+        is_needed = _nearest_groups(groups, bounds, FIRST_COLUMNS * lists.index.shape[1])
+        is_needed[groups.of(rows)] = True
+        while True:
+            columns = groups.columns(is_needed)
+            table = distances.table(rows, columns)
+            density.core_distances(table, weight[columns], min_weight, core[part])
+            density.nearest_lists(table, np.searchsorted(columns, rows), lists.index[part], lists.value[part])
+            is_near = bounds <= max(core[part].max(), lists.value[part].max())
+            if not (is_near & ~is_needed).any():
+                break
+            is_needed |= is_near
+        lists.index[part] = columns[lists.index[part]]
 
-    for _ in distances.in_threads(put, np.arange(n)):
+    for _ in distances.strips_in_threads(put, np.arange(n)):
         report(0)
+    return core, lists
 
-    def search(forest: Any, limit: Array) -> None:
-        def nearest(rows: Array, table: Array) -> tuple[Array, Array, Array]:
-            near, reach = np.empty(len(rows), np.int64), np.empty(len(rows), table.dtype)
-            density.nearest_outside(table, rows, core, forest.tree, near, reach)
-            return rows, near, reach
 
-        rows = reachability_tree.rows_to_search(forest, limit)
-        rows = rows[np.argsort(forest.lower[rows], kind="stable")]
+def _nearest_groups(groups: RowGroups, bounds: Array, n_rows: int) -> Array:
+    """The groups (g,) with the lowest bounds that have this number of rows together."""
+    order = np.argsort(bounds, kind="stable")
+    before = np.cumsum(np.diff(groups.start)[order]) - np.diff(groups.start)[order]
+    is_needed = np.zeros(len(groups), bool)
+    is_needed[order[before < n_rows]] = True
+    return is_needed
+
+
+def _search_groups(
+    distances: RowDistances, groups: RowGroups, core: Array, report: Report, forest: Any, limit: Array
+) -> None:
+    """Find the nearest rows of other trees for all rows that may be nearer than the limit (n,) of their tree."""
+    from coterie.kernels.cpu import density, reachability_tree
+
+    lowest, highest = (f.reduceat(forest.tree, groups.start[:-1]) for f in (np.minimum, np.maximum))
+    tree_of_group = np.where(lowest == highest, lowest, -1)
+    min_core = np.minimum.reduceat(core, groups.start[:-1])
+
+    def bounds(rows: Array) -> Array:
+        """Lower bounds (m, g) of the mutual reachability distances of rows to the groups that are not in their tree."""
+        reach = np.maximum(np.maximum(groups.bounds[rows], min_core), core[rows, None])
+        return np.where(tree_of_group == forest.tree[rows, None], np.inf, reach)
+
+    def nearest(limits: Array, rows: Array) -> tuple[Array, Array, Array]:
+        is_needed: Array = np.any(bounds(rows) < limits[forest.tree[rows], None], axis=0)
+        is_needed[groups.of(rows)] = True
+        columns = groups.columns(is_needed)
+        near, reach = np.empty(len(rows), np.int64), np.empty(len(rows), distances.dtype)
+        place, table = np.searchsorted(columns, rows), distances.table(rows, columns)
+        density.nearest_outside(table, place, core[columns], forest.tree[columns], near, reach)
+        return rows, columns[near], reach
+
+    rows = reachability_tree.rows_to_search(forest, limit)
+    for part in np.array_split(rows, len(rows) // BOUND_ROWS + 1):
+        forest.lower[part] = np.maximum(forest.lower[part], bounds(part).min(axis=1, initial=np.inf))
+    rows = rows[np.argsort(forest.lower[rows], kind="stable")]
+    first = np.unique(forest.tree[rows], return_index=True)[1]  # the most promising row of each tree sets its limit
+    step, rows = len(first), np.concatenate([rows[first], np.delete(rows, first)])
+    while len(rows):
+        limits = limit.copy()
+        for part, near, reach in distances.strips_in_threads(partial(nearest, limits), np.sort(rows[:step])):
+            is_near = reach < limits[forest.tree[part]]
+            reachability_tree.store_search(forest, limit, part[is_near], near[is_near], reach[is_near])
+            others = part[~is_near]
+            forest.lower[others] = np.maximum(forest.lower[others], limits[forest.tree[others]])
+        report(0)
+        rows = rows[step:]
+        rows = rows[forest.lower[rows] < limit[forest.tree[rows]]]
         step = BATCH * len(distances.strips(rows)[0][0]) if len(rows) else 0
-        while len(rows):
-            for part, near, reach in distances.in_threads(nearest, rows[:step]):
-                reachability_tree.store_search(forest, limit, part, near, reach)
-            report(0)
-            rows = rows[step:]
-            rows = rows[forest.lower[rows] < limit[forest.tree[rows]]]
-
-    return core, _boruvka(lists, core, search, distances.n_jobs, report)
 
 
 def _in_kd_tree(
@@ -122,7 +170,7 @@ def _in_kd_tree(
     from coterie.kernels.cpu import kd_density
     from coterie.kernels.cpu.kd_tree import set_groups
 
-    lists = _lists(kd, weight, min_weight, n_jobs, MORE)
+    lists = _lists(kd, weight, min_weight, n_jobs)
     core = kd.core_squares(lists.index, lists.value, weight[kd.order], min_weight)
     kd_density.set_min_weights(kd.tree, core)
 
@@ -139,18 +187,19 @@ def _in_kd_tree(
     return kd.of_rows(kd.distances(core)), edges
 
 
-def _lists(kd: KDRows, weight: Array, min_weight: float, n_jobs: int | None, more: int) -> Any:
+def _lists(kd: KDRows, weight: Array, min_weight: float, n_jobs: int | None) -> Any:
     from coterie.kernels.cpu.reachability_tree import new_lists
 
-    lists = new_lists(len(weight), _list_length(len(weight), weight, min_weight, more), np.float64)
+    lists = new_lists(len(weight), _list_length(weight, min_weight), np.float64)
     kd.nearest_lists(lists.index, lists.value, n_jobs)
     return lists
 
 
-def _list_length(n: int, weight: Array, min_weight: float, more: int) -> int:
+def _list_length(weight: Array, min_weight: float) -> int:
     """Number of neighbours in a list: those of the core distance at the mean weight, and some more."""
+    n = len(weight)
     needed = int(np.ceil(min_weight * n / weight.sum()))
-    return min(n - 1, max(MIN_LIST if more else 1, needed + more))
+    return min(n - 1, max(MIN_LIST, needed + MORE))
 
 
 def _boruvka(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie import machine
+from coterie import kernels, machine
 from coterie.core.arrays import Array
 from coterie.distances.distance import Distance, check_symmetric
 from coterie.distances.euclidean import Euclidean
@@ -16,6 +16,7 @@ from coterie.distances.pairwise import strips
 from coterie.distances.precomputed import check_values, put_symmetric
 
 MATRIX_ROWS = 2048  # up to this number of rows, all distances are stored
+MIN_STRIP_ROWS = 128  # rows of a table of Euclidean distances, which is faster for several panels of rows
 MIN_TABLE_ROWS = 72  # a table has at least this number of rows, so that the same kernel computes all of them
 
 
@@ -48,14 +49,29 @@ class RowDistances:
             put_symmetric(D, D)
             self.D = D
 
-    def table(self, rows: Array) -> Array:
-        """Distances of the rows with these indices to all rows (m, n), in a new array."""
+    def sorted(self, order: Array) -> RowDistances:
+        """The same distances of the rows in another order."""
+        return RowDistances(self._original, self.A[order], self.n_jobs)
+
+    def table(self, rows: Array, columns: Array | None = None) -> Array:
+        """Distances of the rows with these indices to all rows, or to `columns` in ascending order, in a new array."""
         if self.D is not None:
-            return self.D[rows]
+            return self.D[rows] if columns is None else self.D[np.ix_(rows, columns)]
         assert self.distance is not None
-        padded = rows if len(rows) >= MIN_TABLE_ROWS else np.resize(rows, MIN_TABLE_ROWS)
-        table = self.distance.table(self.A[padded], self.A, self.dtype)[: len(rows)]
-        table[np.arange(len(rows)), rows] = 0
+        is_all = columns is None or len(columns) == self.n
+        min_rows = MIN_TABLE_ROWS
+        if columns is not None:
+            min_rows = max(min_rows, kernels.SMALL // max(1, len(columns) * self.A.shape[1]) + 1)
+        padded = rows if len(rows) >= min_rows else np.resize(rows, min_rows)
+        others = self.A if is_all else self.A[columns]
+        table = self.distance.table(self.A[padded], others, self.dtype)[: len(rows)]
+        if is_all:
+            table[np.arange(len(rows)), rows] = 0
+        else:
+            assert columns is not None
+            place = np.searchsorted(columns, rows)
+            inside = np.flatnonzero(columns[np.minimum(place, len(columns) - 1)] == rows)
+            table[inside, place[inside]] = 0
         if not self.is_euclidean:
             check_values(table, "distances")
         return table
@@ -67,13 +83,20 @@ class RowDistances:
     def strips(self, rows: Any) -> list[tuple[Any]]:
         """Parts of `rows` whose tables have a moderate size, all of about the same length."""
         work = 1 if self.distance is None else self.distance.work
-        bounds = np.linspace(0, len(rows), len(strips(len(rows), self.n, work)) + 1).astype(int)
+        count = len(strips(len(rows), self.n, work))
+        if self.is_euclidean:
+            count = min(count, -(-len(rows) // MIN_STRIP_ROWS))
+        bounds = np.linspace(0, len(rows), count + 1).astype(int)
         return [(rows[start:stop],) for start, stop in itertools.pairwise(bounds)]
+
+    def strips_in_threads(self, function: Callable[[Array], Any], rows: Array) -> Iterator[Any]:
+        """Yield ``function(part)`` for strips of `rows`, in their order."""
+        with machine.one_blas_thread:
+            yield from machine.in_threads(function, self.strips(rows), self.n_jobs)
 
     def in_threads(self, function: Callable[[Array, Array], Any], rows: Array) -> Iterator[Any]:
         """Yield ``function(part, table)`` for strips of `rows`, in their order."""
-        with machine.one_blas_thread:
-            yield from machine.in_threads(lambda part: function(part, self.table(part)), self.strips(rows), self.n_jobs)
+        return self.strips_in_threads(lambda part: function(part, self.table(part)), rows)
 
     def to_scale(self, values: Any) -> Array:
         """Distances in the unit of the rows, as float64."""

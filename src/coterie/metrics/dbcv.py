@@ -61,6 +61,9 @@ def dbcv_score(
     -----
     Takes O(n² d) operations, and memory for the distances of the largest cluster.
 
+    There are no sample weights: of equal rows, some are inner nodes of the spanning tree and others are not, so the
+    effect of a row twice depends on which of its trees is used.
+
     A cluster can have several minimum spanning trees, with different inner nodes. Of equally long edges, that to the
     densest row is used, so the score does not depend on the order of the rows.
 

@@ -8,6 +8,7 @@ notebook shows a display in the last line of a cell; its methods are also those 
 from coterie.plots.animation import Animation, animate
 from coterie.plots.bound_plot import BoundDisplay, bound
 from coterie.plots.clusters_plot import ClustersDisplay, clusters
+from coterie.plots.condensed_tree_plot import CondensedTreeDisplay, condensed_tree
 from coterie.plots.convergence_plot import ConvergenceDisplay, Starts, convergence
 from coterie.plots.criteria_plot import CriteriaDisplay, criteria
 from coterie.plots.dendrogram_plot import DendrogramDisplay, dendrogram
@@ -19,6 +20,7 @@ from coterie.plots.gap_plot import GapDisplay, gap
 from coterie.plots.information_plot import InformationDisplay, information
 from coterie.plots.plate_plot import PlateDisplay, plate
 from coterie.plots.profiles_plot import ProfilesDisplay, profiles
+from coterie.plots.reachability_plot import ReachabilityDisplay, reachability
 from coterie.plots.responsibilities_plot import ResponsibilitiesDisplay, responsibilities
 from coterie.plots.series_plot import SeriesDisplay, series
 from coterie.plots.silhouette_plot import SilhouetteDisplay, silhouette
@@ -29,6 +31,7 @@ __all__ = [
     "Animation",
     "BoundDisplay",
     "ClustersDisplay",
+    "CondensedTreeDisplay",
     "ConvergenceDisplay",
     "CriteriaDisplay",
     "DTWPathDisplay",
@@ -40,6 +43,7 @@ __all__ = [
     "InformationDisplay",
     "PlateDisplay",
     "ProfilesDisplay",
+    "ReachabilityDisplay",
     "ResponsibilitiesDisplay",
     "SeriesDisplay",
     "SilhouetteDisplay",
@@ -49,6 +53,7 @@ __all__ = [
     "animate",
     "bound",
     "clusters",
+    "condensed_tree",
     "convergence",
     "criteria",
     "dendrogram",
@@ -59,6 +64,7 @@ __all__ = [
     "information",
     "plate",
     "profiles",
+    "reachability",
     "responsibilities",
     "series",
     "silhouette",
