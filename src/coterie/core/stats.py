@@ -6,7 +6,7 @@ import math
 import operator
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
-from functools import reduce
+from functools import cache, reduce
 from typing import Any, NamedTuple, Self, TypeVar
 
 T = TypeVar("T")
@@ -29,7 +29,12 @@ class Stats:
         return type(self)(*(x.scaled(factor) if isinstance(x, Stats) else x * factor for x in self.leaves()))
 
     def leaves(self) -> list[Any]:
-        return [getattr(self, field.name) for field in fields(self)]
+        return [getattr(self, name) for name in _field_names(type(self))]
+
+
+@cache
+def _field_names(kind: type[Stats]) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))
 
 
 @dataclass(frozen=True)

@@ -281,7 +281,7 @@ class FuzzyCMeans(CenterEstimator):
         if summary is None:
             return Fuzzy(len(self.cluster_centers_), m=float(self.fuzzifier))
         tol = summary.tolerance(self.tol)
-        return Fuzzy(self.n_clusters, self.init, summary.unit, tol, m=float(self.fuzzifier))
+        return Fuzzy(self.n_clusters, self.init, summary.unit, tol, n_total=summary.rows, m=float(self.fuzzifier))
 
     def _check_options(self) -> tuple[int, int, Any]:
         if not is_number(self.fuzzifier) or not 1 < self.fuzzifier < np.inf:

@@ -217,7 +217,7 @@ class KMeans(CenterEstimator):
         options = (self.n_clusters, self.init, summary.unit, summary.tolerance(self.tol))
         if summary.n_missing:
             return MissingLloyd(*options, bounds=False, frozen=frozen, fill=summary.mean)
-        return Lloyd(*options, bounds=self.algorithm != "lloyd", frozen=frozen)
+        return Lloyd(*options, bounds=self.algorithm != "lloyd", frozen=frozen, n_total=summary.rows)
 
     @property
     def _allows_missing(self) -> bool:

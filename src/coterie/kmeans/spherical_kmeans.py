@@ -151,7 +151,7 @@ class SphericalKMeans(CenterEstimator):
     def _model(self, summary: Summary | None = None) -> Spherical:
         if summary is None:
             return Spherical(len(self.cluster_centers_), bounds=False)
-        return Spherical(self.n_clusters, self.init, summary.unit, summary.tolerance(self.tol))
+        return Spherical(self.n_clusters, self.init, summary.unit, summary.tolerance(self.tol), n_total=summary.rows)
 
     def _prepare_rows(self, source: Source, engine: Engine, first: bool) -> Source:
         zeros = int(engine.sum(_zero_rows, source))
