@@ -19,6 +19,7 @@ from operator import add
 from typing import Any, NamedTuple, Protocol
 
 from coterie import machine
+from coterie.core.in_memory import is_in_memory
 from coterie.core.protocols import Chunk, EStep, Memo, Source, Step
 from coterie.core.stats import Node, first_item, tree_nodes
 from coterie.engines.local import Threads
@@ -238,12 +239,6 @@ class ClusterEngine:
 
 
 _placements: dict[int, Placement] = {}  # by the identity of the source
-
-
-def is_in_memory(source: Source) -> bool:
-    """Whether the rows are in the memory of this process; then chunks are sent, not what loads them."""
-    X = getattr(source, "X", None)
-    return X is not None and not hasattr(X, "__dask_graph__")
 
 
 def memo_set(memos: list[Memo] | None) -> MemoSet | None:

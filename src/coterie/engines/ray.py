@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import pickle
 import weakref
 from collections.abc import Iterator
@@ -11,9 +12,10 @@ from functools import partial
 from typing import Any
 
 from coterie import interrupts
+from coterie.core.in_memory import is_in_memory
 from coterie.core.placement import choose_workers
 from coterie.core.protocols import Chunk, Source
-from coterie.engines.passes import ClusterEngine, HeldParts, Ledger, Order, Reply, is_in_memory
+from coterie.engines.passes import ClusterEngine, HeldParts, Ledger, Order, Reply
 from coterie.errors import ClusterError, ParameterError
 
 POLL = 0.2  # seconds between two checks for Ctrl-C
@@ -119,6 +121,10 @@ class Actor:
 
     def __init__(self, n_threads: int) -> None:
         self.held, self.n_threads = HeldParts({}), n_threads
+
+    def process(self) -> int:
+        """The number of the process of this actor."""
+        return os.getpid()
 
     def load(self, part: int, loader: bytes) -> None:
         self.held.places[part] = pickle.loads(loader)()

@@ -85,8 +85,8 @@ class SphericalKMeans(CenterEstimator):
     ----------
     n_clusters : int, default=8
         Number of clusters, and of centers.
-    init : {'k-means++', 'k-means||', 'forgy', 'random', 'random_partition', 'farthest'}, array (k, d) or callable
-        Initialisation method, or the initial centers, as in `KMeans`. Default: 'k-means++'. Only the directions of an
+    init : {'auto', 'k-means++', 'k-means||', 'forgy', 'random', 'random_partition', 'farthest'}, array or callable
+        Initialisation method, or the initial centers, as in `KMeans`. Default: 'auto'. Only the directions of an
         array matter. A callable receives rows of unit length.
     n_init : int or 'auto', default='auto'
         Number of initialisations; the best result is kept. 'auto' depends on `init` and `search` as in `KMedians`.
