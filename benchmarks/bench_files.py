@@ -46,7 +46,7 @@ def resident() -> dict[str, int]:
     return {name: 1024 * int(lines[name].split()[0]) for name in ("RssAnon", "RssFile")}
 
 
-def measure(folder: str, cache: str) -> dict[str, Any]:
+def measure(folder: str, cache: str, n_reads: int = READS, iterations: int = ITERATIONS) -> dict[str, Any]:
     """Worker: seconds of a read and of an iteration, and the peak of memory beside what the imports need."""
     import threading
 
@@ -68,14 +68,14 @@ def measure(folder: str, cache: str) -> dict[str, Any]:
     watcher = threading.Thread(target=watch)
     watcher.start()
     reads = []
-    for _ in range(READS):
+    for _ in range(n_reads):
         start = perf_counter()
         Threads().sum(_count, scan_files(folder, cache="none"))
         reads.append(perf_counter() - start)
     source, times = scan_files(folder, cache=cache), []
     start = perf_counter()
     KMeans(
-        K, init=4 * np.random.default_rng(1).normal(size=(K, COLUMNS)), max_iter=ITERATIONS, tol=0,
+        K, init=4 * np.random.default_rng(1).normal(size=(K, COLUMNS)), max_iter=iterations, tol=0,
         callback=lambda progress: times.append(perf_counter()),
     ).fit(source)  # fmt: skip
     total = perf_counter() - start
@@ -84,7 +84,8 @@ def measure(folder: str, cache: str) -> dict[str, Any]:
     iteration = min(after - before for before, after in pairwise(times))
     return {
         "read": min(reads), "iteration": iteration, "fit": total, "memory": peak - at_start,
-        "stated": source.requirements.memory, "disk": source.requirements.disk,
+        "stated": source.requirements.memory, "disk": source.requirements.disk, "rows": source.shape[0],
+        "bytes": source.nbytes,
     }  # fmt: skip
 
 

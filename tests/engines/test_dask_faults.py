@@ -139,10 +139,10 @@ def test_a_worker_that_joins_late_takes_the_rows_of_one_that_ends(expected, pass
 @pytest.mark.slow
 def test_rows_of_this_process_are_sent_again(passes):
     X = np.random.default_rng(0).normal(size=(60_000, 8))
-    here = KMeans(5, random_state=0, tol=1e-2).fit(X)
+    here = KMeans(5, init="k-means||", random_state=0, tol=1e-2).fit(X)
     with cluster() as client:
         passes[8] = lambda: kill(client)
-        there = KMeans(5, random_state=0, tol=1e-2, engine="dask").fit(X)
+        there = KMeans(5, init="k-means||", random_state=0, tol=1e-2, engine="dask").fit(X)
     np.testing.assert_array_equal(there.cluster_centers_, here.cluster_centers_)
     np.testing.assert_array_equal(there.labels_, here.labels_)
 

@@ -7,6 +7,7 @@ import os
 import pickle
 import weakref
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -135,6 +136,18 @@ class Actor:
 
 def _same(chunk: Chunk) -> Chunk:
     return chunk
+
+
+@contextmanager
+def connection(name: str) -> Iterator[tuple[Ray, int]]:
+    """Context in which this process is connected to a cluster: the engine, and its number of actors."""
+    engine = connected(name)
+    import ray
+
+    try:
+        yield engine, len(ray.nodes())
+    finally:
+        ray.shutdown()
 
 
 def connected(name: str) -> Ray:
