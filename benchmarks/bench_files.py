@@ -93,18 +93,23 @@ def _count(chunk: Any) -> int:
     return len(chunk.X)
 
 
+def measured(folder: str, *arguments: Any) -> dict[str, Any]:
+    """The result of `measure` in a process of its own."""
+    call = f"measure{(folder, *arguments)!r}"
+    code = f"from benchmarks.bench_files import measure; import json; print(json.dumps({call}))"
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    output = subprocess.run(command, capture_output=True, text=True, check=True)
+    result: dict[str, Any] = json.loads(output.stdout.splitlines()[-1])
+    return result
+
+
 def run(options: Options) -> Result:
     rows = ROWS // 10 if options.quick else ROWS
     raw: dict[str, Any] = {}
     with TemporaryDirectory(prefix="benchmarks-", dir="/var/tmp") as folder:
         size = write_folder(Path(folder), rows)
         for cache in CACHES:
-            call = f"measure({folder!r}, {cache!r})"
-            code = f"from benchmarks.bench_files import measure; import json; print(json.dumps({call}))"
-            output = subprocess.run(
-                [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True
-            )
-            raw[cache] = json.loads(output.stdout.splitlines()[-1])
+            raw[cache] = measured(folder, cache)
     read = min(case["read"] for case in raw.values())
     lines = [
         [

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 
 import zoo
-from coterie import FuzzyCMeans, GaussianMixture, KMeans, SphericalKMeans, seeding
+from coterie import FuzzyCMeans, GaussianMixture, KMeans, MiniBatchKMeans, SphericalKMeans, seeding
 from coterie.data.memory import MemorySource
 from coterie.engines.local import Serial
 from coterie.persistence.fingerprint import fingerprint
@@ -60,17 +61,17 @@ def test_the_candidates_of_scalable_k_means_are_the_same_rows_for_all_parts():
 @pytest.mark.parametrize(
     "estimator",
     [
-        KMeans(6, random_state=0),
-        SphericalKMeans(5, random_state=0, search="none"),
-        FuzzyCMeans(4, random_state=0, search="none"),
-        GaussianMixture(3, random_state=0, e_step="stochastic", max_iter=5),
+        KMeans(6, random_state=0, max_iter=5),
+        SphericalKMeans(5, random_state=0, search="none", max_iter=3),
+        FuzzyCMeans(4, random_state=0, search="none", max_iter=3),
+        GaussianMixture(3, random_state=0, e_step="stochastic", max_iter=3, init_params="random_from_data"),
     ],
     ids=lambda estimator: type(estimator).__name__,
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_default_fits_of_other_blocks_differ_by_rounding_only(estimator):
     results = []
-    for count in COUNTS:
+    for count in (1, 7, 50):
         estimator.fit(lazy(count))
         results.append((np.asarray(estimator.labels_), estimator.score(X)))
     labels, score = results[0]
@@ -117,3 +118,30 @@ def test_a_checkpoint_moves_to_other_blocks_and_to_threads(tmp_path, then):
     np.testing.assert_array_equal(resumed.history_[:2], expected.history_[:2])
     np.testing.assert_array_equal(np.asarray(resumed.labels_), np.asarray(expected.labels_))
     assert resumed.inertia_ == pytest.approx(expected.inertia_, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "estimator", [MiniBatchKMeans(4, init=X[:4]), GaussianMixture(3, random_state=0)], ids=["mini-batches", "em"]
+)
+def test_batches_of_lazy_rows_stay_where_they_are(estimator, monkeypatch):
+    from coterie.data.dask import DaskSource
+
+    picked, pick = [], DaskSource.pick
+
+    def watched(self, rows):
+        chunk = pick(self, rows)
+        picked.append(len(chunk.X))
+        return chunk
+
+    there, here = clone(estimator).partial_fit(lazy(1)), clone(estimator).partial_fit(X)
+    monkeypatch.setattr(DaskSource, "pick", watched)
+    there, here = there.partial_fit(lazy(7)), here.partial_fit(X)
+    assert sum(picked) <= 2  # the first row, about which sums are computed
+    np.testing.assert_array_equal(np.asarray(there.labels_), here.labels_)
+    assert there.score(X) == pytest.approx(here.score(X), rel=1e-10)
+
+
+def test_the_first_batch_of_lazy_rows_is_a_start_for_mini_batches():
+    model = MiniBatchKMeans(4, random_state=0).partial_fit(lazy(7))
+    assert model.labels_.chunks == lazy(7).chunks[:1]
+    assert model.counts_.sum() >= len(X)
