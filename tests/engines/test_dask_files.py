@@ -10,6 +10,7 @@ import pytest
 from coterie import KMeans
 from coterie.data import as_source, scan_files
 from coterie.errors import InputError
+from local_cluster import local_cluster
 from many_parts import many_parts
 
 distributed = pytest.importorskip("distributed")
@@ -17,10 +18,7 @@ distributed = pytest.importorskip("distributed")
 
 @pytest.fixture(scope="module")
 def cluster():
-    with distributed.Client(
-        n_workers=2, threads_per_worker=1, processes=False, protocol="tcp", host="127.0.0.1",
-        dashboard_address="127.0.0.1:0",
-    ) as client:  # fmt: skip
+    with local_cluster() as cluster, distributed.Client(cluster) as client:
         yield client
 
 

@@ -19,6 +19,7 @@ import pandas as pd  # noqa: E402
 
 import coterie  # noqa: E402
 from coterie.errors import InputError, ParameterError  # noqa: E402
+from local_cluster import local_cluster  # noqa: E402
 from public_estimators import CLASSES, seeded  # noqa: E402
 
 PAGE = Path(__file__).parents[2] / "docs" / "engines.md"
@@ -58,10 +59,7 @@ def inputs(folder):
 
 @pytest.fixture(scope="module")
 def client():
-    with distributed.Client(
-        n_workers=2, threads_per_worker=1, processes=False, protocol="tcp", host="127.0.0.1",
-        dashboard_address="127.0.0.1:0",
-    ) as client:  # fmt: skip
+    with local_cluster() as cluster, distributed.Client(cluster) as client:
         yield client
 
 

@@ -12,6 +12,7 @@ from coterie import Job, load
 from coterie.errors import InputError, ParameterError
 from coterie.jobs import cluster_rows, fit_job
 from coterie.metrics import adjusted_rand_score
+from local_cluster import local_cluster
 
 distributed = pytest.importorskip("distributed")
 
@@ -22,10 +23,7 @@ ROWS = rng.normal(size=(1200, 2)) + 9.0 * np.array([[0, 0], [1, 2], [3, -1]])[TR
 
 @pytest.fixture(scope="module")
 def cluster():
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=False, protocol="tcp", host="127.0.0.1",
-        dashboard_address="127.0.0.1:0",
-    ) as cluster:  # fmt: skip
+    with local_cluster() as cluster:
         yield cluster
 
 

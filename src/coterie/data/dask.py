@@ -38,8 +38,8 @@ class DaskSource(ArraySource):
 
     def parts(self) -> Sequence[Any]:
         """The chunk of each part, as a delayed value."""
-        blocks = [None if array is None else array.to_delayed().ravel() for array in (self.X, self.w, self.y)]
-        return _chunk_tasks(*blocks, firsts=_first_rows(self.X.chunks[0]))
+        X, w, y = (None if array is None else array.to_delayed().ravel() for array in (self.X, self.w, self.y))
+        return _chunk_tasks(X, w, y, _first_rows(self.X.chunks[0]))
 
     def chunk_futures(self, client: Any, threads: dict[str, int]) -> list[Any]:
         """The chunks, computed once by the workers of a cluster with these numbers of threads, and stored there.
@@ -156,7 +156,7 @@ def _as_array(X: Any) -> tuple[Any, list[str] | None, list[Any] | None, set[Any]
     # The number of rows of a partition is known when it is read, so the workers store it at once.
     array = frame.to_dask_array()
     blocks = array.to_delayed().ravel()
-    parts = _chunk_tasks(blocks, None, None, firsts=[0] * len(blocks))
+    parts = _chunk_tasks(blocks, None, None, [0] * len(blocks))
     places = choose_workers([1] * len(parts), client.nthreads(), [None] * len(parts))
     futures = _computed_on(client, parts, places)
     sizes = tuple(client.gather(client.map(_n_rows, futures, pure=False)))

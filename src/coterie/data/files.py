@@ -57,7 +57,7 @@ class FilePart:
 
     def __call__(self) -> Chunk:
         X = np.empty((self.rows, len(self.columns)), self.dtype)
-        w = self.w if self.weight is None else np.empty(len(X))
+        w: Any = self.w if self.weight is None else np.empty(len(X))
         names, stop = (*self.columns, *([] if self.weight is None else [self.weight])), 0
         for piece in self.pieces:
             frame = piece.read(names)

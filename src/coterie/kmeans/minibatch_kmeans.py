@@ -23,8 +23,6 @@ from coterie.core.progress import Callback, Progress
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import LENGTHS, SQUARES, Powers
 from coterie.core.stored import stored
-from coterie.data.memory import MemorySource
-from coterie.engines.local import Serial
 from coterie.errors import ScaleError
 from coterie.kmeans.center_estimator import check_enough_rows
 from coterie.kmeans.lloyd import Lloyd, warn_of_empty_clusters
@@ -206,7 +204,7 @@ class MiniBatchKMeans(Traced, Partitional):
         else:
             rng, model, state = self._random, self._model(), self._state
         if is_in_memory(source):  # one part, because the rows are one batch
-            source, engine = MemorySource(source.X, source.w, chunk_rows=source.shape[0]), Serial()
+            source, engine = in_memory(source.pick(slice(None)), as_one_part=True)
         stats, _ = engine.scan(partial(model.e_step, state.params), source, None)
         state = _reseed(
             online.add(model, state, stats), source.shape[0], source.w, lambda rows: source.pick(rows).X,
