@@ -44,7 +44,9 @@ def job(cluster, year, monkeypatch):
 
     monkeypatch.setattr(fit_job, "job_table", not_here)
     engine = f"dask:{cluster.scheduler_address}"
-    return lambda path=year, **options: Job(path, **{"k": 3, "engine": engine, "columns": ("a", "b"), **options})
+    return lambda path=year, **options: Job(
+        path, **{"k": 3, "engine": engine, "columns": ("a", "b"), "options": {"n_init": 1}, **options}
+    )
 
 
 def test_workers_read_the_files_and_write_the_clusters(job, tmp_path):
