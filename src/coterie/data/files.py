@@ -226,8 +226,8 @@ class FileSource:
         return replace(self, functions=(*self.functions, function))
 
     def allocate(self, fill: Any, dtype: Any) -> list[Any]:
-        """Values of all rows, on disk if memory is short."""
-        whole = temporary_arrays.empty((self.shape[0],), dtype)
+        """Values of all rows, on disk if memory is short; every pass writes them, so rather in memory than the rows."""
+        whole = temporary_arrays.empty((self.shape[0],), dtype, share=2)
         whole[:] = fill
         return [whole[start:stop] for start, stop in pairwise(self._bounds())]
 
