@@ -1,6 +1,8 @@
 """K-means on a Dask cluster of this machine beside threads, dask-ml and Spark: seconds per iteration.
 
-All measurements of a row are of one run, in turns, so that its ratios hold on a busy machine, too.
+All measurements of a row are of one run, in turns, so that its ratios hold on a busy machine, too. The last row is the
+fit of a folder that is larger than memory: 20 GB in /var/tmp, or 0.2 GB with ``--quick``. ``COTERIE_BENCH_FOLDER`` is a
+folder of Parquet files to use instead.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import data
+from benchmarks import bench_files, data
 from benchmarks.harness import Options, main
 from benchmarks.report import NONE, Ratio, Result, Table
 
@@ -95,11 +97,11 @@ def _frame(X: np.ndarray, n_parts: int) -> Any:
 
 
 def by_parts(options: Options) -> list[list[str]]:
-    """The time of an iteration for more and more parts of the same rows."""
+    """The time of an iteration for more and more parts of the same rows, and the cost model of docs/scale.md."""
     X = data.blobs(60_000, 8, 8, data.OVERLAPPING)
     start = data.random_rows(X, 8)
     counts = (10, 100) if options.quick else (10, 100, 500, 5000)
-    rows = []
+    rows, cases = [], []
     for n_workers in (2,) if options.quick else (1, 2, 4):
         with cluster(n_workers) as client:
             for n_parts in counts:
@@ -107,12 +109,27 @@ def by_parts(options: Options) -> list[list[str]]:
                 begin = time.perf_counter()
                 times = iteration_times(lazy, start, 12)
                 total = time.perf_counter() - begin
+                cases.append((n_workers, n_parts, min(times)))
                 rows.append(
                     [f"60,000 x 8, K = 8, {n_parts} parts, {n_workers} workers", f"{min(times):.3g}",
                      f"median {np.median(times):.3g}", f"whole fit {total:.3g} s"]
                 )  # fmt: skip
             del client
-    return rows
+    return [*rows, *cost_model(cases)]
+
+
+def cost_model(cases: list[tuple[int, int, float]]) -> list[list[str]]:
+    """Least squares of ``t = a + b W + e P / min(W, cores)``, relative to t, for W workers and P parts."""
+    workers, parts, seconds = np.array(cases).T
+    shares = parts / np.minimum(workers, os.cpu_count() or 1)
+    terms = np.stack([np.ones_like(workers), workers, shares], axis=1)[
+        :, [0, *([1] if len(set(workers)) > 1 else []), 2]
+    ]
+    values, *_ = np.linalg.lstsq(terms / seconds[:, None], np.ones_like(seconds), rcond=None)
+    error = np.abs(terms @ values / seconds - 1).max()
+    names = ["a", "b", "e"] if len(values) == 3 else ["a + b W", "e"]
+    text = ", ".join(f"{name} = {1e3 * value:.3g} ms" for name, value in zip(names, values, strict=True))
+    return [["cost model t = a + b W + e P / min(W, cores)", text, f"largest error {error:.0%}", NONE]]
 
 
 def moved_bytes(options: Options) -> list[list[str]]:
@@ -162,7 +179,7 @@ def after_a_loss(options: Options) -> list[list[str]]:
 def beside_dask_ml(options: Options) -> tuple[list[list[str]], list[Ratio]]:
     """dask-ml on the same cluster: all iterations, divided by their number."""
     if find_spec("dask_ml") is None:
-        return [["dask-ml", "not installed", NONE, NONE]], []
+        return [["dask-ml", "skipped: dask-ml is not installed", NONE, NONE]], []
     n = 60_000 if options.quick else 1_000_000
     X = data.blobs(n, 16, 64, data.OVERLAPPING)
     start = data.random_rows(X, 64)
@@ -186,7 +203,7 @@ def _dask_ml_seconds(lazy: Any, start: np.ndarray, iterations: int) -> float:
 def beside_spark(options: Options) -> tuple[list[list[str]], list[Ratio]]:
     """Spark MLlib with local[2]; the rows are cached before the fit."""
     if find_spec("pyspark") is None:
-        return [["Spark MLlib", "not installed", NONE, NONE]], []
+        return [["Spark MLlib", "skipped: pyspark is not installed", NONE, NONE]], []
     n = 60_000 if options.quick else 1_000_000
     X = data.blobs(n, 16, 64, data.OVERLAPPING)
     with cluster(2):
@@ -219,11 +236,23 @@ def _spark_seconds(X: np.ndarray) -> float:
     return (seconds[1] - seconds[0]) / 5
 
 
+def larger_than_memory(options: Options) -> list[list[str]]:
+    """The fit of a Parquet folder that is read in every pass, beside one read of it."""
+    given = os.environ.get("COTERIE_BENCH_FOLDER")
+    with tempfile.TemporaryDirectory(prefix="benchmarks-", dir="/var/tmp") as folder:
+        if given is None:
+            bench_files.write_folder(Path(folder), 1_600_000 if options.quick else 156_000_000)
+        case = bench_files.measured(given or folder, "none", 1, 2)
+    what = f"{case['rows']:,} x 16, {case['bytes'] / 1e9:.3g} GB of Parquet files, K = 64, threads, cache='none'"
+    memory = f"read {case['read']:.3g}, peak memory {case['memory'] / 1e9:.2f} GB"
+    return [[what, f"{case['iteration']:.3g}", memory, f"{case['iteration'] / case['read']:.2f}"]]
+
+
 def run(options: Options) -> Result:
     rows: list[list[str]] = []
     ratios: list[Ratio] = []
     sections: list[Callable[[Options], Any]] = [
-        beside_threads, by_parts, moved_bytes, after_a_loss, beside_dask_ml, beside_spark,
+        beside_threads, by_parts, moved_bytes, after_a_loss, beside_dask_ml, beside_spark, larger_than_memory,
     ]  # fmt: skip
     for section in sections:
         result = section(options)

@@ -46,7 +46,7 @@ def resident() -> dict[str, int]:
     return {name: 1024 * int(lines[name].split()[0]) for name in ("RssAnon", "RssFile")}
 
 
-def measure(folder: str, cache: str) -> dict[str, Any]:
+def measure(folder: str, cache: str, n_reads: int = READS, iterations: int = ITERATIONS) -> dict[str, Any]:
     """Worker: seconds of a read and of an iteration, and the peak of memory beside what the imports need."""
     import threading
 
@@ -68,14 +68,14 @@ def measure(folder: str, cache: str) -> dict[str, Any]:
     watcher = threading.Thread(target=watch)
     watcher.start()
     reads = []
-    for _ in range(READS):
+    for _ in range(n_reads):
         start = perf_counter()
         Threads().sum(_count, scan_files(folder, cache="none"))
         reads.append(perf_counter() - start)
     source, times = scan_files(folder, cache=cache), []
     start = perf_counter()
     KMeans(
-        K, init=4 * np.random.default_rng(1).normal(size=(K, COLUMNS)), max_iter=ITERATIONS, tol=0,
+        K, init=4 * np.random.default_rng(1).normal(size=(K, COLUMNS)), max_iter=iterations, tol=0,
         callback=lambda progress: times.append(perf_counter()),
     ).fit(source)  # fmt: skip
     total = perf_counter() - start
@@ -84,12 +84,23 @@ def measure(folder: str, cache: str) -> dict[str, Any]:
     iteration = min(after - before for before, after in pairwise(times))
     return {
         "read": min(reads), "iteration": iteration, "fit": total, "memory": peak - at_start,
-        "stated": source.requirements.memory, "disk": source.requirements.disk,
+        "stated": source.requirements.memory, "disk": source.requirements.disk, "rows": source.shape[0],
+        "bytes": source.nbytes,
     }  # fmt: skip
 
 
 def _count(chunk: Any) -> int:
     return len(chunk.X)
+
+
+def measured(folder: str, *arguments: Any) -> dict[str, Any]:
+    """The result of `measure` in a process of its own."""
+    call = f"measure{(folder, *arguments)!r}"
+    code = f"from benchmarks.bench_files import measure; import json; print(json.dumps({call}))"
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    output = subprocess.run(command, capture_output=True, text=True, check=True)
+    result: dict[str, Any] = json.loads(output.stdout.splitlines()[-1])
+    return result
 
 
 def run(options: Options) -> Result:
@@ -98,12 +109,7 @@ def run(options: Options) -> Result:
     with TemporaryDirectory(prefix="benchmarks-", dir="/var/tmp") as folder:
         size = write_folder(Path(folder), rows)
         for cache in CACHES:
-            call = f"measure({folder!r}, {cache!r})"
-            code = f"from benchmarks.bench_files import measure; import json; print(json.dumps({call}))"
-            output = subprocess.run(
-                [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True
-            )
-            raw[cache] = json.loads(output.stdout.splitlines()[-1])
+            raw[cache] = measured(folder, cache)
     read = min(case["read"] for case in raw.values())
     lines = [
         [

@@ -24,6 +24,7 @@ GROUPS = (  # folders of control groups (v2, v1), and their files with the memor
     ("/sys/fs/cgroup", "memory.max", "memory.current"),
     ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
 )
+OWN_GROUPS = Path("/proc/self/cgroup")
 
 
 class _OneBlasThread:
@@ -183,10 +184,19 @@ def _free_in_system() -> int:
 
 
 def _free_in_group() -> Iterator[int]:
-    for folder, limit_name, usage_name in GROUPS:
-        limit_file, usage_file = Path(folder, limit_name), Path(folder, usage_name)
-        if limit_file.exists() and usage_file.exists() and (limit := limit_file.read_text().strip()).isdigit():
-            yield max(0, int(limit) - int(usage_file.read_text()) + _cached(Path(folder, "memory.stat")))
+    for root, limit_name, usage_name in GROUPS:
+        for folder in {Path(root), *(Path(root + group) for group in _own_groups())}:
+            limit_file, usage_file = folder / limit_name, folder / usage_name
+            if limit_file.exists() and usage_file.exists() and (limit := limit_file.read_text().strip()).isdigit():
+                yield max(0, int(limit) - int(usage_file.read_text()) + _cached(folder / "memory.stat"))
+
+
+def _own_groups() -> list[str]:
+    """Paths of the control groups of this process, which a container shows as ``/``, but a service does not."""
+    if not OWN_GROUPS.exists():
+        return []
+    entries = [line.split(":", 2) for line in OWN_GROUPS.read_text().splitlines()]
+    return [path for _, controllers, path in entries if controllers == "" or "memory" in controllers.split(",")]
 
 
 def _cached(stat: Path) -> int:

@@ -11,6 +11,7 @@ from coterie import KMeans
 from coterie.algorithms import ALGORITHMS
 from coterie.cli import main
 from coterie.datasets import make_blobs
+from coterie.metrics import adjusted_rand_score
 
 CLOUD = ["fit", "x.npy", "-k", "6", "--n-init", "2"]
 
@@ -87,7 +88,7 @@ def test_rows_are_sent_to_a_cluster(apart):
         how = ["fit", "x.npy", "-k", "3", "--n-init", "1"]
         assert main([*how, "-o", "there.npy", "--engine", f"dask:{cluster.scheduler_address}"]) == 0
     assert main([*how, "-o", "here.npy"]) == 0
-    assert labels(apart, "here.npy") == labels(apart, "there.npy")
+    assert adjusted_rand_score(labels(apart, "here.npy"), labels(apart, "there.npy")) == 1.0  # other initial centers
 
 
 @pytest.mark.parametrize(

@@ -26,3 +26,14 @@ def test_the_file_cache_counts_as_free_memory(group):
 def test_a_group_without_a_limit_leaves_the_machine_its_own(group):
     (group / "memory.max").write_text("max\n")
     assert machine.free_memory() > 1000
+
+
+def test_the_limit_of_the_group_of_this_process_counts(tmp_path, monkeypatch):
+    group = tmp_path / "system" / "job"
+    group.mkdir(parents=True)
+    (group / "memory.max").write_text("3000")
+    (group / "memory.current").write_text("1000")
+    (tmp_path / "own").write_text("4:cpu,memory:/system/job\n3:pids:/elsewhere\n")
+    monkeypatch.setattr(machine, "GROUPS", ((str(tmp_path), "memory.max", "memory.current"),))
+    monkeypatch.setattr(machine, "OWN_GROUPS", tmp_path / "own")
+    assert machine.free_memory() == 2000

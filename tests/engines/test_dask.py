@@ -242,7 +242,9 @@ def test_files_are_read_by_the_workers(cluster, tmp_path):
     for i, rows in enumerate(np.array_split(X, 3)):
         polars.DataFrame(rows).write_parquet(tmp_path / f"{i}.parquet")
     pattern = f"{tmp_path}/*.parquet"
-    here, there = (KMeans(4, random_state=0, tol=1e-2, engine=name).fit(pattern) for name in ("auto", "dask"))
+    here, there = (
+        KMeans(4, init="k-means||", random_state=0, tol=1e-2, engine=name).fit(pattern) for name in ("auto", "dask")
+    )
     np.testing.assert_array_equal(there.cluster_centers_, here.cluster_centers_)
     np.testing.assert_array_equal(there.labels_, here.labels_)
     (tmp_path / "1.parquet").write_bytes((tmp_path / "1.parquet").read_bytes()[:1000])
@@ -252,7 +254,9 @@ def test_files_are_read_by_the_workers(cluster, tmp_path):
 
 def test_rows_in_memory_are_sent_to_the_workers(cluster):
     X = np.random.default_rng(0).normal(size=(60_000, 8))
-    here, there = (KMeans(4, random_state=0, tol=1e-2, engine=name).fit(X) for name in ("auto", "dask"))
+    here, there = (
+        KMeans(4, init="k-means||", random_state=0, tol=1e-2, engine=name).fit(X) for name in ("auto", "dask")
+    )
     assert len(as_source(X).parts()) >= 3
     np.testing.assert_array_equal(there.cluster_centers_, here.cluster_centers_)
     np.testing.assert_array_equal(there.labels_, here.labels_)

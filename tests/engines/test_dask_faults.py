@@ -139,10 +139,10 @@ def test_a_worker_that_joins_late_takes_the_rows_of_one_that_ends(expected, pass
 @pytest.mark.slow
 def test_rows_of_this_process_are_sent_again(passes):
     X = np.random.default_rng(0).normal(size=(60_000, 8))
-    here = KMeans(5, random_state=0, tol=1e-2).fit(X)
+    here = KMeans(5, init="k-means||", random_state=0, tol=1e-2).fit(X)
     with cluster() as client:
         passes[8] = lambda: kill(client)
-        there = KMeans(5, random_state=0, tol=1e-2, engine="dask").fit(X)
+        there = KMeans(5, init="k-means||", random_state=0, tol=1e-2, engine="dask").fit(X)
     np.testing.assert_array_equal(there.cluster_centers_, here.cluster_centers_)
     np.testing.assert_array_equal(there.labels_, here.labels_)
 
@@ -226,3 +226,24 @@ def test_ctrl_c_keeps_the_best_result_and_frees_the_workers(expected):
         assert len(fitted.labels_.compute()) == len(zoo.SMALL)
         del fitted
         assert_nothing_stored(client)
+
+
+@pytest.mark.slow
+def test_a_file_that_changed_is_named_when_the_rows_of_a_worker_that_ended_are_read_again(passes, tmp_path):
+    pl = pytest.importorskip("polars")
+    from coterie.errors import InputError
+
+    for i in range(4):
+        rows = zoo.SMALL[i * 300 : (i + 1) * 300]
+        pl.DataFrame(rows, schema=[f"x{j}" for j in range(rows.shape[1])]).write_parquet(tmp_path / f"{i}.parquet")
+    with cluster() as client:
+
+        def change():
+            for path in tmp_path.iterdir():
+                path.write_bytes(path.read_bytes()[:100])
+            for name in list(client.run(os.getpid)):
+                kill(client, name)
+
+        passes[5] = change
+        with pytest.raises(InputError, match=r"\.parquet"):
+            model(engine="dask").fit(tmp_path)

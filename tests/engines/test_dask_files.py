@@ -10,6 +10,7 @@ import pytest
 from coterie import KMeans
 from coterie.data import as_source, scan_files
 from coterie.errors import InputError
+from local_cluster import local_cluster
 from many_parts import many_parts
 
 distributed = pytest.importorskip("distributed")
@@ -17,10 +18,7 @@ distributed = pytest.importorskip("distributed")
 
 @pytest.fixture(scope="module")
 def cluster():
-    with distributed.Client(
-        n_workers=2, threads_per_worker=1, processes=False, protocol="tcp", host="127.0.0.1",
-        dashboard_address="127.0.0.1:0",
-    ) as client:  # fmt: skip
+    with local_cluster() as cluster, distributed.Client(cluster) as client:
         yield client
 
 
@@ -59,3 +57,28 @@ def test_a_file_that_changed_is_named_by_the_worker(cluster, folder, X):
     os.utime(folder / "2.parquet", ns=(1, 1))
     with pytest.raises(InputError, match=r'2\.parquet" changed after it was opened'):
         KMeans(4, init=X[:4], engine="dask").fit(source)
+
+
+def test_a_file_that_was_truncated_in_the_middle_of_the_folder_is_named_by_the_worker(cluster, folder, X):
+    source, path = scan_files(folder, cache="none"), folder / "0.parquet"
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    with pytest.raises(InputError, match=r'0\.parquet" changed after it was opened'):
+        KMeans(4, init=X[:4], engine="dask").fit(source)
+    with pytest.raises(InputError, match=r"0\.parquet"):
+        KMeans(4, init=X[:4], engine="dask").fit(folder)
+
+
+def test_a_file_without_rows_has_no_effect(cluster, folder, X):
+    expected = KMeans(4, init=X[:4], engine="dask").fit(folder)
+    pl.DataFrame(X[:0], schema=["a", "b", "c"]).write_parquet(folder / "00.parquet")
+    model = KMeans(4, init=X[:4], engine="dask").fit(folder)
+    np.testing.assert_array_equal(model.cluster_centers_, expected.cluster_centers_)
+    np.testing.assert_array_equal(np.asarray(model.labels_), np.asarray(expected.labels_))
+
+
+def test_blocks_without_rows_have_no_effect_on_a_cluster(cluster, X):
+    da = pytest.importorskip("dask.array")
+    parts = [da.from_array(X[:400], chunks=(200, 3)), da.zeros((0, 3)), da.from_array(X[400:], chunks=(200, 3))]
+    with_empty, without = (KMeans(4, random_state=0).fit(da.concatenate(p)) for p in (parts, parts[::2]))
+    np.testing.assert_array_equal(with_empty.cluster_centers_, without.cluster_centers_)
+    np.testing.assert_array_equal(with_empty.labels_.compute(), without.labels_.compute())

@@ -142,7 +142,7 @@ def test_a_step_that_fails_leaves_no_half_changed_memo():
 def test_rows_in_memory_are_sent_and_labels_come_back(estimator, monkeypatch):
     many_parts(monkeypatch, zoo.SMALL)
     ours, theirs = (
-        clone(estimator).set_params(engine=engine, random_state=0).fit(zoo.SMALL)
+        clone(estimator).set_params(engine=engine, init="k-means||", random_state=0).fit(zoo.SMALL)
         for engine in ("threads", FakeCluster())
     )
     np.testing.assert_array_equal(theirs.cluster_centers_, ours.cluster_centers_)

@@ -25,7 +25,7 @@ from kmeans.balanced_cases import groups
         ({"size_min": [1, 2, 9], "size_max": [90, 90, 8]}, "size_min=9 is greater than size_max=8 for cluster 2"),
         ({"size_min": 31}, r"size_min requires 93 rows in 3 clusters, but X has 90 rows .*: lower size_min"),
         ({"size_max": 29}, r"size_max allows 87 rows in 3 clusters, but X has 90 rows .*: raise size_max"),
-        ({"init": "best"}, "init must be one of 'k-means"),
+        ({"init": "best"}, "init must be one of 'auto', 'k-means"),
         ({"init": np.ones((2, 3))}, "init must be n_clusters=3 centers"),
         ({"n_init": 0}, "n_init must be 'auto' or a whole number"),
         ({"max_iter": 0}, "max_iter must be a whole number of at least 1; got 0"),

@@ -301,7 +301,7 @@ def test_verbose_prints_every_cut(capsys):
             "worst",
             "bisecting_strategy must be 'biggest_inertia' or 'largest_cluster'; got 'worst'",
         ),
-        ("init", "best", "init must be one of 'k-means"),
+        ("init", "best", "init must be one of 'auto', 'k-means"),
         ("init", np.ones((2, 3)), "init must be the name of a method or a callable.*got ndarray"),
         ("init", lambda X, k, random_state: X[:5], r"init must be n_clusters=2 centers of 3 columns"),
         ("n_init", 0, "n_init must be 'auto' or a whole number"),

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from coterie import KMeans
-from coterie.errors import ParameterError
+from coterie.errors import InputError, ParameterError
 from coterie.kernels.cpu import kmeans_1d as compiled
 from coterie.kernels.plain import kmeans_1d as plain
 from coterie.kmeans import exact_kmeans
@@ -228,15 +228,22 @@ def test_initial_centers_or_algorithm_lloyd_run_the_iterations(options):
     assert len(seen) > 2
 
 
-@pytest.mark.parametrize("form", [sparse.csr_array, "dask"])
-def test_sparse_and_dask_columns_are_exact_only_on_request(form):
+def test_sparse_columns_are_exact_only_on_request():
     X = np.random.default_rng(0).normal(size=(300, 1)) ** 3
-    rows = pytest.importorskip("dask.array").from_array(X, chunks=(100, 1)) if form == "dask" else form(X)
-    seen = []
+    rows, seen = sparse.csr_array(X), []
     KMeans(7, init="forgy", n_init=1, random_state=0, callback=seen.append).fit(rows)
     assert len(seen) > 2
     asked = KMeans(7, algorithm="exact").fit(rows)
     assert asked.inertia_ == pytest.approx(KMeans(7).fit(X).inertia_, rel=1e-12)
+
+
+def test_lazy_columns_are_not_pulled_into_memory_for_an_exact_solution():
+    X = np.random.default_rng(0).normal(size=(300, 1)) ** 3
+    rows, seen = pytest.importorskip("dask.array").from_array(X, chunks=(100, 1)), []
+    KMeans(7, init="forgy", n_init=1, random_state=0, callback=seen.append).fit(rows)
+    assert len(seen) > 2
+    with pytest.raises(InputError, match=r"algorithm='exact' needs all rows in memory: pass X.compute\(\)"):
+        KMeans(7, algorithm="exact").fit(rows)
 
 
 few = settings(deadline=None, derandomize=True, max_examples=150)

@@ -214,7 +214,7 @@ def test_sparse_rows_are_rejected_with_the_remedy():
         ("n_clusters", 1201, "n_clusters=1201: use n_clusters <= 1200"),
         ("metric", "l3", "metric must be 'l1' or 'l2'; got 'l3'"),
         ("metric", None, "metric must be 'l1' or 'l2'; got None"),
-        ("init", "best", "init must be one of 'k-means"),
+        ("init", "best", "init must be one of 'auto', 'k-means"),
         ("init", np.ones((3, 3)), r"init must be n_clusters=2 centers of 3 columns, shape \(2, 3\)"),
         ("n_init", 0, "n_init must be 'auto' or a whole number"),
         ("max_iter", 0, "max_iter must be a whole number of at least 1; got 0"),

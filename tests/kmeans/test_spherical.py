@@ -247,7 +247,7 @@ def test_an_initial_center_of_zeros_is_rejected():
     [
         ("n_clusters", 0, "n_clusters must be a whole number of at least 1; got 0"),
         ("n_clusters", 91, "n_clusters=91: use n_clusters <= 90"),
-        ("init", "best", "init must be one of 'k-means"),
+        ("init", "best", "init must be one of 'auto', 'k-means"),
         ("init", np.ones((3, 3)), r"init must be n_clusters=2 centers of 3 columns, shape \(2, 3\)"),
         ("n_init", 0, "n_init must be 'auto' or a whole number"),
         ("max_iter", 0, "max_iter must be a whole number of at least 1; got 0"),

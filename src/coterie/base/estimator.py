@@ -38,9 +38,9 @@ from coterie.sklearn_export import SklearnExport
 COLUMNS = ("n_features_in_", "feature_names_in_")
 
 
-def in_memory(chunk: Chunk) -> tuple[Source, Engine]:
+def in_memory(chunk: Chunk, as_one_part: bool = False) -> tuple[Source, Engine]:
     """A source of the rows of one chunk, and a serial engine, which is fastest for few rows."""
-    return MemorySource(chunk.X, chunk.w), local.Serial()
+    return MemorySource(chunk.X, chunk.w, chunk_rows=chunk.X.shape[0] if as_one_part else None), local.Serial()
 
 
 class Estimator(EstimatorHTMLMixin, SklearnExport, BaseEstimator):

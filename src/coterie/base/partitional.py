@@ -33,7 +33,7 @@ class Partitional(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixi
 
     n_clusters: Any = 8
     _: KW_ONLY
-    init: Any = "k-means++"
+    init: Any = "auto"
     n_init: int | str = "auto"
     max_iter: int = 300
     tol: float = 1e-4

@@ -26,8 +26,11 @@ def step(model: Any, state: State, chunk: Chunk, decay: float = 1.0) -> tuple[St
     With `decay` < 1, older batches have less weight. An empty batch does not change the state.
     """
     batch, _ = model.e_step(state.params, chunk)
-    if chunk.X.shape[0] == 0:
-        return state, batch
+    return state if chunk.X.shape[0] == 0 else add(model, state, batch, decay), batch
+
+
+def add(model: Any, state: State, batch: Any, decay: float = 1.0) -> State:
+    """The state after a batch with these statistics."""
     stats = batch if state.seen is None else state.seen.scaled(decay) + batch
     after = model.m_step(state.params, stats)
-    return State(after, model.carry(state.params, after, stats)), batch
+    return State(after, model.carry(state.params, after, stats))

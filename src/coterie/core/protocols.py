@@ -20,8 +20,9 @@ class Chunk(NamedTuple):
 
     X: Array  # (n, d)
     w: Array | None  # (n,) weights; None: 1 for all
-    part: int  # number of this part of the source; it seeds random numbers of the part
+    part: int  # number of this part of the source
     y: Array = None  # (n,) or (n, m) additional data of each row, such as its known label; None: nothing
+    first: int = 0  # number of the first of these rows in the source; random numbers depend on the number of the row
 
     @property
     def weights(self) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -29,7 +29,7 @@ class Stats:
         return type(self)(*(x.scaled(factor) if isinstance(x, Stats) else x * factor for x in self.leaves()))
 
     def leaves(self) -> list[Any]:
-        return [getattr(self, field.name) for field in fields(self)]
+        return [getattr(self, name) for name in self.__dataclass_fields__]  # `fields` would take longer than a sum
 
 
 @dataclass(frozen=True)

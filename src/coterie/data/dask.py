@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 from uuid import uuid4
 
@@ -38,8 +38,8 @@ class DaskSource(ArraySource):
 
     def parts(self) -> Sequence[Any]:
         """The chunk of each part, as a delayed value."""
-        blocks = [None if array is None else array.to_delayed().ravel() for array in (self.X, self.w, self.y)]
-        return _chunk_tasks(*blocks)
+        X, w, y = (None if array is None else array.to_delayed().ravel() for array in (self.X, self.w, self.y))
+        return _chunk_tasks(X, w, y, _first_rows(self.X.chunks[0]))
 
     def chunk_futures(self, client: Any, threads: dict[str, int]) -> list[Any]:
         """The chunks, computed once by the workers of a cluster with these numbers of threads, and stored there.
@@ -155,11 +155,17 @@ def _as_array(X: Any) -> tuple[Any, list[str] | None, list[Any] | None, set[Any]
         return frame.to_dask_array(lengths=True), columns, None, set()
     # The number of rows of a partition is known when it is read, so the workers store it at once.
     array = frame.to_dask_array()
-    parts = _chunk_tasks(array.to_delayed().ravel(), None, None)
+    blocks = array.to_delayed().ravel()
+    parts = _chunk_tasks(blocks, None, None, [0] * len(blocks))
     places = choose_workers([1] * len(parts), client.nthreads(), [None] * len(parts))
     futures = _computed_on(client, parts, places)
     sizes = tuple(client.gather(client.map(_n_rows, futures, pure=False)))
-    return _field(futures, "X", array._meta, (sizes, (len(columns),))), columns, futures, _task_keys(parts)
+    futures = [
+        client.submit(_with_first, future, first, workers=[place], allow_other_workers=True, pure=False)
+        for future, first, place in zip(futures, _first_rows(sizes), places, strict=True)
+    ]
+    keys = _task_keys(parts) | {future.key for future in futures}
+    return _field(futures, "X", array._meta, (sizes, (len(columns),))), columns, futures, keys
 
 
 def in_blocks(X: np.ndarray[Any, Any]) -> Any:
@@ -179,11 +185,15 @@ def in_blocks(X: np.ndarray[Any, Any]) -> Any:
     )
 
 
-def _chunk_tasks(X: Any, w: Any, y: Any) -> list[Any]:
-    """Chunks of blocks of rows, weights and values, as delayed values."""
+def _chunk_tasks(X: Any, w: Any, y: Any, firsts: Sequence[int]) -> list[Any]:
+    """Chunks of blocks of rows, weights and values, as delayed values; `firsts` are the numbers of their first rows."""
     chunk, nothing = dask.delayed(_chunk, pure=True), [None] * len(X)
-    blocks = zip(X, nothing if w is None else w, nothing if y is None else y, strict=True)
-    return [chunk(rows, weights, i, values) for i, (rows, weights, values) in enumerate(blocks)]
+    blocks = zip(X, nothing if w is None else w, nothing if y is None else y, firsts, strict=True)
+    return [chunk(rows, weights, i, values, first) for i, (rows, weights, values, first) in enumerate(blocks)]
+
+
+def _first_rows(sizes: Sequence[int]) -> list[int]:
+    return [0, *accumulate(sizes)][:-1]
 
 
 def _task_keys(parts: Sequence[Any]) -> set[Any]:
@@ -249,8 +259,12 @@ def _n_rows(chunk: Chunk) -> int:
     return len(chunk.X)
 
 
-def _chunk(X: Any, w: Any, part: int, y: Any) -> Chunk:
-    return Chunk(np.ascontiguousarray(X), w, part, y)
+def _chunk(X: Any, w: Any, part: int, y: Any, first: int = 0) -> Chunk:
+    return Chunk(np.ascontiguousarray(X), w, part, y, first)
+
+
+def _with_first(chunk: Chunk, first: int) -> Chunk:
+    return chunk._replace(first=first)
 
 
 def _client() -> Any:

@@ -17,7 +17,7 @@ from coterie.core.protocols import Chunk, Engine
 from coterie.data import frames, temporary_arrays
 from coterie.data.memory import MemorySource, as_row_values, as_weights, joined, part_bounds
 from coterie.data.tables.numeric_rows import NamedRows
-from coterie.errors import InputError
+from coterie.errors import InputError, ParameterError
 
 if TYPE_CHECKING:
     from coterie.data.tables.table_file import FileRows, TableFile
@@ -44,20 +44,41 @@ class FilePart:
     columns: tuple[str, ...]
     dtype: np.dtype[Any]
     part: int
+    first: int  # number of the first row
     w: np.ndarray[Any, Any] | None = None
     y: np.ndarray[Any, Any] | None = None
     functions: tuple[Callable[[Any], Any], ...] = ()  # applied to the rows, in this order
+    weight: str | None = None  # column of the weights; None: they are in `w`
+    weight_power: int = 0  # weights of this column are multiplied by this power of two
+
+    @property
+    def rows(self) -> int:
+        return sum(piece.stop - piece.start for piece in self.pieces)
 
     def __call__(self) -> Chunk:
-        X = np.empty((sum(piece.stop - piece.start for piece in self.pieces), len(self.columns)), self.dtype)
-        stop = 0
+        X = np.empty((self.rows, len(self.columns)), self.dtype)
+        w: Any = self.w if self.weight is None else np.empty(len(X))
+        names, stop = (*self.columns, *([] if self.weight is None else [self.weight])), 0
         for piece in self.pieces:
-            frame = piece.read(self.columns)
+            frame = piece.read(names)
             start, stop = stop, stop + frame.height
-            frames.copy_columns(frame, X[start:stop])
+            frames.copy_columns(frame[:, : len(self.columns)], X[start:stop])
+            if self.weight is not None:
+                frames.copy_columns(frame[:, len(self.columns) :], w[start:stop, None])
+                _check_weights(w[start:stop], self.weight, piece)
         for function in self.functions:
             X = function(X)
-        return Chunk(X, self.w, self.part, self.y)
+        return Chunk(X, np.ldexp(w, self.weight_power) if self.weight_power else w, self.part, self.y, self.first)
+
+
+def _check_weights(w: np.ndarray[Any, Any], name: str, piece: FileRows) -> None:
+    is_invalid = ~(np.isfinite(w) & (w >= 0))
+    if is_invalid.any():
+        row = piece.start + int(is_invalid.argmax())
+        raise InputError(
+            f'"{piece.location.url}" has the weight {w[is_invalid][0]} in column {name!r} of row {row}: '
+            "weights must be finite and not negative"
+        )
 
 
 @dataclass(frozen=True)
@@ -77,6 +98,8 @@ class FileSource:
     y: np.ndarray[Any, Any] | None = None
     functions: tuple[Callable[[Any], Any], ...] = ()
     chunk_rows: int | None = None  # rows of a part, if the caller decides
+    weight: str | None = None  # column of the weights, which is read with the rows; `w` is then None
+    weight_power: int = 0  # weights of this column are multiplied by this power of two
 
     engine = "threads"
 
@@ -155,28 +178,44 @@ class FileSource:
             if low < high:
                 pieces.append(file.rows(low, high))
         w, y = (None if values is None else values[start:stop] for values in (self.w, self.y))
-        return FilePart(tuple(pieces), tuple(self.columns), self.dtype, part, w, y, self.functions)
+        return FilePart(
+            tuple(pieces),
+            tuple(self.columns),
+            self.dtype,
+            part,
+            start,
+            w,
+            y,
+            self.functions,
+            self.weight,
+            self.weight_power,
+        )
 
     def pick(self, rows: Any) -> Chunk:
         index = np.arange(self.shape[0])[rows] if isinstance(rows, slice) else np.asarray(rows)
         w, y = (None if values is None else values[index] for values in (self.w, self.y))
-        return Chunk(self._take(index), w, 0, y)
+        X, from_files = self._take(index)
+        return Chunk(X, w if from_files is None else from_files, 0, y)
 
-    def _take(self, index: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """Rows by index, from the parts that contain them."""
+    def _take(self, index: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any] | None]:
+        """Rows by index, and their weights if these are in the files, from the parts that contain them."""
         order = np.argsort(index, kind="stable")
         bounds = self._bounds()
         cuts = np.searchsorted(index[order], bounds)
         X = temporary_arrays.empty((len(index), self.shape[1]), self.dtype)
+        w = None if self.weight is None else np.empty(len(index))
 
         def fill(targets: np.ndarray[Any, Any]) -> None:
             wanted = index[targets]
             start = int(wanted[0])
-            X[targets] = self._part(0, start, int(wanted[-1]) + 1)().X[wanted - start]
+            chunk = self._part(0, start, int(wanted[-1]) + 1)()
+            X[targets] = chunk.X[wanted - start]
+            if w is not None:
+                w[targets] = chunk.weights[wanted - start]
 
         calls = [(order[low:high],) for low, high in pairwise(cuts) if low < high]
         machine.run_in_threads(fill, calls, None)
-        return X
+        return X, w
 
     def subset(self, rows: Any) -> MemorySource:
         chunk = self.pick(rows)
@@ -187,8 +226,8 @@ class FileSource:
         return replace(self, functions=(*self.functions, function))
 
     def allocate(self, fill: Any, dtype: Any) -> list[Any]:
-        """Values of all rows, on disk if memory is short."""
-        whole = temporary_arrays.empty((self.shape[0],), dtype)
+        """Values of all rows, on disk if memory is short; every pass writes them, so rather in memory than the rows."""
+        whole = temporary_arrays.empty((self.shape[0],), dtype, share=2)
         whole[:] = fill
         return [whole[start:stop] for start, stop in pairwise(self._bounds())]
 
@@ -198,6 +237,10 @@ class FileSource:
 
 def file_source(source: FileSource, sample_weight: Any, y: Any) -> FileSource:
     """A source that is read in every pass, with weights and known labels."""
+    if sample_weight is not None and source.weight is not None:
+        raise ParameterError(
+            f"sample_weight is given, but X has its weights in column {source.weight!r}: use one of them"
+        )
     n = source.shape[0]
     w, y = as_weights(sample_weight, n), as_row_values(y, n)
     return replace(source, w=source.w if w is None else w, y=source.y if y is None else y)

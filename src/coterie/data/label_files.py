@@ -16,8 +16,8 @@ from coterie.errors import ParameterError
 COLUMN = "cluster"
 
 
-def check_pattern(pattern: Any, overwrite: bool) -> str:
-    """A pattern of file names, such as 'labels/*.parquet', as an absolute path; its folder is created."""
+def as_pattern(pattern: Any) -> Path:
+    """A pattern of file names, such as 'labels/*.parquet'."""
     if not isinstance(pattern, str | PathLike):
         raise ParameterError(f"path must be a pattern of file names such as 'labels/*.parquet'; got {pattern!r}")
     path = Path(fspath(pattern))
@@ -25,6 +25,12 @@ def check_pattern(pattern: Any, overwrite: bool) -> str:
         raise ParameterError(
             f"path must have one * in the name of the file, and end in .parquet, as 'labels/*.parquet'; got {pattern!r}"
         )
+    return path
+
+
+def check_pattern(pattern: Any, overwrite: bool) -> str:
+    """A pattern of file names as an absolute path; its folder is created, and files that match it are deleted."""
+    path = as_pattern(pattern)
     path.parent.mkdir(parents=True, exist_ok=True)
     before = sorted(glob(fspath(path)))
     if before and not overwrite:

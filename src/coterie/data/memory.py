@@ -66,7 +66,7 @@ class MemorySource(ArraySource):
 
     def _load(self, part: int, start: int, stop: int) -> Chunk:
         w, y = self._row_values(slice(start, stop))
-        return Chunk(_slice_rows(self.X, start, stop), w, part, y)
+        return Chunk(_slice_rows(self.X, start, stop), w, part, y, start)
 
     def pick(self, rows: Any) -> Chunk:
         w, y = self._row_values(rows)

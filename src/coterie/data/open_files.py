@@ -27,6 +27,7 @@ def scan_files(
     paths: Any,
     *,
     columns: Sequence[str] | None = None,
+    weight: str | None = None,
     cache: str = "auto",
     storage_options: Mapping[str, Any] | None = None,
 ) -> FileSource:
@@ -39,6 +40,9 @@ def scan_files(
         ``pip install "coterie[cloud]"``, and files in Parquet, Arrow, NDJSON or plain delimited text.
     columns : list of str or None, default=None
         The columns to use, in this order. None uses all columns, in the order of the first file.
+    weight : str or None, default=None
+        The column with the weights of the rows, which is not one of `columns`. It is read with the rows in every pass,
+        and takes the place of `sample_weight`. `cache` must then be 'none', or 'auto', which is 'none'.
     cache : {'auto', 'memory', 'disk', 'none'}, default='auto'
         Where the rows are between two passes. 'none' reads the files again in every pass. 'memory' and 'disk' read them
         once; 'disk' needs a temporary file of 8 bytes per value (4 for float32). 'auto' is 'memory' if the rows take
@@ -72,6 +76,10 @@ def scan_files(
     (300,)
     """
     one_of("cache", cache, CACHES)
+    if weight is not None:
+        if cache not in ("auto", "none"):
+            raise ParameterError(f"weight={weight!r} needs cache='none', which reads it in every pass; got {cache!r}")
+        cache = "none"
     try:
         from coterie.data.tables.file_formats import READABLE
         from coterie.data.tables.table_file import open_file
@@ -84,7 +92,11 @@ def scan_files(
         raise InputError(f"{_description(locations)} no rows.")
     first = next(file for file in files if file.n_rows)  # columns of vectors have no width in files without rows
     names = list(first.schema) if columns is None else [str(name) for name in columns]
-    source = FileSource(tuple(files), names, np.dtype(_common_dtype(files, names, columns is None)))
+    if weight is not None:
+        names = _without_weight(names, weight, columns is None)
+    source = FileSource(
+        tuple(files), names, np.dtype(_common_dtype(files, names, weight, columns is None)), weight=weight
+    )
     if cache == "auto":
         cache = "memory" if temporary_arrays.is_small(source.shape, source.dtype) else "disk"
     return replace(source, cache=cache)
@@ -95,7 +107,19 @@ def _description(locations: Sequence[Location]) -> str:
     return f"{names} {'has' if len(locations) == 1 else 'have'}"
 
 
-def _common_dtype(files: Sequence[TableFile], columns: list[str], use_all: bool) -> type[np.floating[Any]]:
+def _without_weight(names: list[str], weight: str, use_all: bool) -> list[str]:
+    """The columns of the rows, which the column of the weights is not one of."""
+    others = [name for name in names if name != weight]
+    if not use_all and len(others) < len(names):
+        raise ParameterError(f"weight={weight!r} is also one of columns: a column has either weights or values")
+    if not others:
+        raise ParameterError(f"weight={weight!r} is the only column: the rows have no values")
+    return others
+
+
+def _common_dtype(
+    files: Sequence[TableFile], columns: list[str], weight: str | None, use_all: bool
+) -> type[np.floating[Any]]:
     """dtype of the rows: float32 if all columns of all files are. Each file must have the columns, as numbers."""
     import polars as pl
 
@@ -103,9 +127,11 @@ def _common_dtype(files: Sequence[TableFile], columns: list[str], use_all: bool)
     files = [file for file in files if file.n_rows]
     first = files[0]
     for file in files:
-        _check_names(file, first, columns, use_all)
+        weights = [] if weight is None else [weight]
+        _check_names(file, first, [*columns, *weights], use_all)
         schema = pl.DataFrame(schema={name: file.schema[name] for name in columns})
         try:
+            frames.common_dtype(pl.DataFrame(schema={name: file.schema[name] for name in weights}))
             dtypes.add(frames.common_dtype(schema, "Choose others: scan_files(..., columns=[...])"))
         except InputError as error:
             raise InputError(f'"{file.location.url}": {error}') from None

@@ -88,4 +88,6 @@ def divide_by_scale(source: Any, scale: Scale, engine: Engine) -> Any:
         source = source.map_rows(partial(times_power, -scale.rows), engine)
     if scale.weights and source.w is not None:
         source = replace(source, w=times_power(-scale.weights, source.w))
+    elif scale.weights and getattr(source, "weight", None) is not None:
+        source = replace(source, weight_power=source.weight_power - scale.weights)
     return source

@@ -25,15 +25,15 @@ SHARE = 4  # a larger array is in memory if it needs less than this fraction of 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
-def empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
-    """An uninitialised array: in memory if enough is free, otherwise in a temporary file."""
-    return np.empty(shape, dtype) if is_small(shape, dtype) else mapped_zeros(shape, dtype)
+def empty(shape: tuple[int, ...], dtype: Any, share: int = SHARE) -> np.ndarray[Any, Any]:
+    """An uninitialised array: in memory if it needs less than 1 / `share` of what is free, or in a temporary file."""
+    return np.empty(shape, dtype) if is_small(shape, dtype, share) else mapped_zeros(shape, dtype)
 
 
-def is_small(shape: tuple[int, ...], dtype: Any) -> bool:
+def is_small(shape: tuple[int, ...], dtype: Any, share: int = SHARE) -> bool:
     """Whether an array of this shape should be in memory."""
     nbytes = _size(shape, dtype)
-    return nbytes <= SMALL or nbytes < machine.free_memory() // SHARE
+    return nbytes <= SMALL or nbytes < machine.free_memory() // share
 
 
 def mapped_zeros(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:

@@ -165,7 +165,7 @@ class _Part:
     def __init__(self, source: TensorSource, index: int, start: int, stop: int) -> None:
         from coterie.kernels.cuda.device_array import DeviceArray, as_tensor
 
-        self.index, self.device, self.rows = index, source.device, source.tensor[start:stop]
+        self.index, self.first, self.device, self.rows = index, start, source.device, source.tensor[start:stop]
         self.w = None if source.w is None else DeviceArray(as_tensor(source.w, source.device)[start:stop])
         self.y = None if source.y is None else source.y[start:stop]
         self.resident = DeviceArray(self.rows) if source.is_resident else None
@@ -186,7 +186,7 @@ class _Part:
 
     def __call__(self) -> Chunk:
         if self.resident is not None:
-            return Chunk(self.resident, self.w, self.index, self.y)
+            return Chunk(self.resident, self.w, self.index, self.y, self.first)
         import torch
 
         from coterie.kernels.cuda.device_array import DeviceArray
@@ -196,7 +196,7 @@ class _Part:
         current.wait_event(self.is_copied)
         rows, self.copy = self.copy, None
         rows.record_stream(current)
-        return Chunk(DeviceArray(rows), self.w, self.index, self.y)
+        return Chunk(DeviceArray(rows), self.w, self.index, self.y, self.first)
 
 
 @cache

@@ -23,9 +23,10 @@ from distributed.comm import CommClosedError
 from distributed.protocol.pickle import dumps
 
 from coterie import interrupts
+from coterie.core.in_memory import is_in_memory
 from coterie.core.placement import choose_workers
 from coterie.core.protocols import Chunk, Source
-from coterie.engines.passes import HeldParts, Ledger, Order, Reply, is_in_memory
+from coterie.engines.passes import HeldParts, Ledger, Order, Reply
 from coterie.errors import ClusterError
 
 POLL = 0.2  # seconds between two checks that all workers are alive

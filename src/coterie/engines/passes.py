@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from operator import add
 from typing import Any, NamedTuple, Protocol
 
 from coterie import machine
+from coterie.core.in_memory import is_in_memory
 from coterie.core.protocols import Chunk, EStep, Memo, Source, Step
 from coterie.core.stats import Node, first_item, tree_nodes
 from coterie.engines.local import Threads
@@ -26,6 +27,7 @@ from coterie.errors import ClusterError
 
 Load = Callable[[Any], Chunk | None]  # the chunk at a place; None if it is lost
 
+GROUPS = 8  # groups of parts for each thread of a process: few, but enough for threads to end at the same time
 MAX_LOSSES = 5  # times that a pass is repeated for parts whose rows or memos were lost
 
 
@@ -77,19 +79,25 @@ class HeldParts:
             self.memos.pop(number, None)
         if order.write is not None:
             self.memos.setdefault(order.write, {})
-        reply = Reply([], {}, [], [])
-        calls = [(part,) for part in sorted(self.places if parts is None else parts)]
+        mine = sorted(self.places if parts is None else parts)
+        size = max(1, len(mine) // (GROUPS * n_threads))
+        calls = [(mine[start : start + size],) for start in range(0, len(mine), size)]
         with machine.one_blas_thread:
-            results = machine.in_threads(partial(self._run_part, order, load), calls, n_threads)
-            present = self._present(results, calls, reply)
-            if order.returns_rows:
-                reply.values.update(present)
-            else:
-                reply.nodes.extend(tree_nodes(Node(0, part, value) for part, value in present))
+            return _joined(machine.in_threads(partial(self._run_parts, order, load), calls, n_threads))
+
+    def _run_parts(self, order: Order, load: Load, parts: list[int]) -> Reply:
+        """Run the order on consecutive parts, one after the other: starting a thread for each would take longer."""
+        reply = Reply([], {}, [], [])
+        present = self._present(order, load, parts, reply)
+        if order.returns_rows:
+            reply.values.update(present)
+        else:
+            reply.nodes.extend(tree_nodes(Node(0, part, value) for part, value in present))
         return reply
 
-    def _present(self, results: Iterator[Any], calls: list[tuple[int]], reply: Reply) -> Iterator[tuple[int, Any]]:
-        for (part,), result in zip(calls, results, strict=True):
+    def _present(self, order: Order, load: Load, parts: list[int], reply: Reply) -> Iterator[tuple[int, Any]]:
+        for part in parts:
+            result = self._run_part(order, load, part)
             if isinstance(result, _Lost):
                 (reply.lost_rows if result.rows else reply.lost_memos).append(part)
             else:
@@ -128,6 +136,22 @@ class HeldParts:
         for step in order.rebuild:
             _, memo = step(chunk, memo)
         return memo
+
+
+def _joined(replies: Iterable[Reply]) -> Reply:
+    """One reply for several groups of parts, which are in the order of their numbers."""
+    whole = Reply([], {}, [], [])
+    whole.nodes.extend(tree_nodes(_nodes_of(replies, whole)))
+    return whole
+
+
+def _nodes_of(replies: Iterable[Reply], whole: Reply) -> Iterator[Node]:
+    """The nodes of replies; everything else is added to the reply `whole`."""
+    for reply in replies:
+        yield from reply.nodes
+        whole.values.update(reply.values)
+        whole.lost_rows.extend(reply.lost_rows)
+        whole.lost_memos.extend(reply.lost_memos)
 
 
 class MemoSet:
@@ -215,12 +239,6 @@ class ClusterEngine:
 
 
 _placements: dict[int, Placement] = {}  # by the identity of the source
-
-
-def is_in_memory(source: Source) -> bool:
-    """Whether the rows are in the memory of this process; then chunks are sent, not what loads them."""
-    X = getattr(source, "X", None)
-    return X is not None and not hasattr(X, "__dask_graph__")
 
 
 def memo_set(memos: list[Memo] | None) -> MemoSet | None:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import itertools
+import os
 import pickle
 import weakref
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from coterie import interrupts
+from coterie.core.in_memory import is_in_memory
 from coterie.core.placement import choose_workers
 from coterie.core.protocols import Chunk, Source
-from coterie.engines.passes import ClusterEngine, HeldParts, Ledger, Order, Reply, is_in_memory
+from coterie.engines.passes import ClusterEngine, HeldParts, Ledger, Order, Reply
 from coterie.errors import ClusterError, ParameterError
 
 POLL = 0.2  # seconds between two checks for Ctrl-C
@@ -120,6 +123,10 @@ class Actor:
     def __init__(self, n_threads: int) -> None:
         self.held, self.n_threads = HeldParts({}), n_threads
 
+    def process(self) -> int:
+        """The number of the process of this actor."""
+        return os.getpid()
+
     def load(self, part: int, loader: bytes) -> None:
         self.held.places[part] = pickle.loads(loader)()
 
@@ -129,6 +136,18 @@ class Actor:
 
 def _same(chunk: Chunk) -> Chunk:
     return chunk
+
+
+@contextmanager
+def connection(name: str) -> Iterator[tuple[Ray, int]]:
+    """Context in which this process is connected to a cluster: the engine, and its number of actors."""
+    engine = connected(name)
+    import ray
+
+    try:
+        yield engine, len(ray.nodes())
+    finally:
+        ray.shutdown()
 
 
 def connected(name: str) -> Ray:

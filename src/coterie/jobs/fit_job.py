@@ -17,6 +17,7 @@ from coterie.data.tables.writer import LABELS_ONLY, write
 from coterie.errors import InputError, NotConvergedError
 from coterie.jobs import Job, option_checks
 from coterie.jobs.choose_k_job import check_k_can_be_chosen, choose, reusable_sweep
+from coterie.jobs.cluster_rows import ClusterRows, check_cluster_job, cluster_rows, is_read_by_workers
 from coterie.jobs.clustered_rows import clustered_rows
 from coterie.jobs.command_line import report_source
 from coterie.jobs.fitting import fit, sample_rows
@@ -66,8 +67,9 @@ class _FittedTable:
 
 def execute(job: Job, callback: Callback) -> JobResult:
     _check_options(job)
-    outputs = {name: getattr(job, name) for name in ("output", "model", "profiles", "report", "animate", "checkpoint")}
-    check_outputs(job.path, force=job.force, **outputs)
+    if is_read_by_workers(job):
+        return _execute_on_cluster(job, callback)
+    _check_outputs(job)
     table = job_table(job, callback)
     if job.output is not None:
         new = (LABEL, DISTANCE, PROBABILITY, *((NAME,) if job.names else ()))
@@ -76,6 +78,34 @@ def execute(job: Job, callback: Callback) -> JobResult:
     k, choice, details = _k(job, prepared, callback)
     fitted = _fit(job, k, prepared, details, callback)
     content = _describe(job, table, prepared, fitted, choice, callback)
+    return _write(job, content, details, callback)
+
+
+def _execute_on_cluster(job: Job, callback: Callback) -> JobResult:
+    """Workers read the files, fit, and write the clusters of their rows; a sample describes the clusters."""
+    check_cluster_job(job)
+    output, job = job.output, replace(job, output=None)
+    _check_outputs(job)
+    with cluster_rows(job, callback) as remote:
+        prepared = prepare(remote.table, job, algorithm_of(job.algorithm), callback)
+        k, choice, details = _k(job, prepared, callback)
+        fitted = _fit(job, k, prepared, details, callback, remote)
+        if output is not None:
+            callback(Progress(f"writing {output}"))
+        remote.write_labels(fitted.model, remote.prepared(prepared.preparation, job.weight), output, job.force)
+        content = _describe(job, remote.table, prepared, fitted, choice, callback)
+        result = remote.of_all_rows(content.result, fitted.model.labels_, output)
+    return _write(job, replace(content, result=result), details, callback)
+
+
+def _check_outputs(job: Job) -> None:
+    outputs = {name: getattr(job, name) for name in ("output", "model", "profiles", "report", "animate", "checkpoint")}
+    check_outputs(job.path, force=job.force, **outputs)
+
+
+def _write(job: Job, content: _FittedTable, details: ChooseK | None, callback: Callback) -> JobResult:
+    """Write the files of a job, each whole or not at all."""
+    fitted = content.fitted
     with OutputFiles(force=job.force) as files:
         _write_tables_and_model(job, content, files, callback)
         animation = None if job.animate is None else fitted.trace.animate()
@@ -89,15 +119,18 @@ def execute(job: Job, callback: Callback) -> JobResult:
         return files.write_report(job.report, report, job.static, report.result)
 
 
-def _fit(job: Job, k: int | str, prepared: PreparedTable, details: ChooseK | None, callback: Callback) -> FittedModel:
+def _fit(
+    job: Job, k: int | str, prepared: PreparedTable, details: ChooseK | None, callback: Callback,
+    remote: ClusterRows | None = None,
+) -> FittedModel:  # fmt: skip
     if isinstance(k, int):
         check_names(job.names, k)
-    has_sweep = details is not None and algorithm_of(job.algorithm).has_sweep
+    has_sweep = remote is None and algorithm_of(job.algorithm).has_sweep
     with _resume_hint(job.checkpoint):
         fitted = fit(
             job, job.algorithm, k, prepared, job.options, callback, sample=job.sample, engine=job.engine,
             checkpoint=job.checkpoint, traced=job.animate is not None,
-            sweep=reusable_sweep(details) if details is not None and has_sweep else None,
+            sweep=reusable_sweep(details) if details is not None and has_sweep else None, remote=remote,
         )  # fmt: skip
     if job.strict and not fitted.converged:
         raise NotConvergedError(not_converged(job.algorithm, fitted))

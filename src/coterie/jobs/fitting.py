@@ -16,6 +16,7 @@ from coterie.core.protocols import InformationCriteria
 from coterie.errors import FitInterruptedWarning, InputError, ParameterError
 from coterie.families.frame_columns import product_of
 from coterie.jobs import TableJob
+from coterie.jobs.cluster_rows import ClusterRows
 from coterie.machine import check_memory
 from coterie.metrics import adjusted_rand_score
 from coterie.plots.convergence_plot import Starts
@@ -29,11 +30,12 @@ TREE_ROWS = 20_000  # rows whose distances fit into any memory
 def fit(
     job: TableJob, name: str, k: int | str, prepared: PreparedTable, options: Mapping[str, Any], callback: Callback, *,
     sample: int | None = None, engine: str = "local", checkpoint: Path | None = None, traced: bool = False,
-    sweep: Sweep | None = None,
+    sweep: Sweep | None = None, remote: ClusterRows | None = None,
 ) -> FittedModel:  # fmt: skip
     """Fit the algorithm to all rows, or to a random sample of which the other rows get their clusters.
 
-    If K was chosen by fits to the same rows (`sweep`), the fit for K is taken from there.
+    If K was chosen by fits to the same rows (`sweep`), the fit for K is taken from there. If workers of a cluster read
+    the rows (`remote`), the table is a sample: the fit is to all rows, and the result has the clusters of the sample.
     """
     method, fit_options = algorithm_of(name), parameters(name, options)
     X, weight, indices = sample_rows(prepared, sample, job.seed)
@@ -57,15 +59,16 @@ def fit(
         notes.append(f"families: {_family_names(model.families_)}.")
     start = time.perf_counter()
     trace = None
-    with caught_warnings() as messages, _on_engine(engine, X, model) as (rows, n_workers):
-        speed = Speed(f"fitting {method.title}", len(X), n_workers)
+    place = _on_engine(engine, X, model) if remote is None else _on_workers(remote, prepared, job.weight, model)
+    with caught_warnings() as messages, place as (rows, n_workers):
+        speed = Speed(f"fitting {method.title}", rows.shape[0], n_workers)
         restarts = _watch(model, speed, callback, fit_options.get("n_init"))
         if traced:
             trace = model.fit_trace(rows, sample_weight=weight)
             unit = "" if prepared.preparation.scale == "none" else " (scaled)"
             trace.columns = [f"{name}{unit}" for name in prepared.preparation.names]
         else:
-            model.fit(rows, sample_weight=weight)
+            model.fit(rows, sample_weight=weight if remote is None else None)
         model.labels_ = np.asarray(model.labels_)  # those of Dask are computed here
     seconds = time.perf_counter() - start
     known = model.get_params(deep=False)  # callbacks, checkpoints and engines are not part of the model
@@ -73,7 +76,10 @@ def fit(
     model.set_params(**{name: value for name, value in defaults.items() if name in known})
     if job.device == "cuda":
         model.set_params(device="auto")  # the model can then be used on machines without a GPU
-    labels = model.labels_ if indices is None else model.predict(prepared.rows.model_input)
+    if remote is not None:
+        labels = model.labels_[remote.numbers][prepared.rows.row_mask]
+    else:
+        labels = model.labels_ if indices is None else model.predict(prepared.rows.model_input)
     return fitted_model(
         model, labels, scores_of(model, X, weight), seconds=seconds, options=fit_options, notes=tuple(notes),
         warnings=tuple(messages), trace=trace, restarts=restarts,
@@ -165,7 +171,23 @@ def _on_engine(engine: str, X: Any, model: Any) -> Iterator[tuple[Any, int]]:
         with connected(address) as n_workers:
             if n_workers:
                 model.set_params(engine="dask")
-            yield X if n_workers else in_blocks(X), n_workers
+                yield X, n_workers
+                return
+            init = model.get_params(deep=False).get("init")
+            if isinstance(init, str) and init == "auto":  # the default of this machine, as for the engine 'local'
+                model.set_params(init="k-means++")
+            yield in_blocks(X), n_workers
+            if init is not None:
+                model.set_params(init=init)
+
+
+@contextmanager
+def _on_workers(
+    remote: ClusterRows, prepared: PreparedTable, weight: str | None, model: Any
+) -> Iterator[tuple[Any, int]]:
+    """All rows of the files, which the workers read and prepare, and the number of workers."""
+    model.set_params(engine=remote.engine)
+    yield remote.prepared(prepared.preparation, weight), remote.n_workers
 
 
 class Speed:

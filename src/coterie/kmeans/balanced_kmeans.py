@@ -46,8 +46,8 @@ class BalancedKMeans(CenterEstimator):
         per cluster. Unless `init` gives the centers, the center that is nearest to the most rows gets the largest size.
     must_link, cannot_link : array (m, 2) of int or None, default=None
         Pairs of row indices that must be in the same cluster, and pairs that must not. Must-link pairs are transitive.
-    init : {'k-means++', 'k-means||', 'forgy', 'random', 'random_partition', 'farthest'}, array (k, d) or callable
-        Initialisation method, or the initial centers, as in `KMeans`. Default: 'k-means++'.
+    init : {'auto', 'k-means++', 'k-means||', 'forgy', 'random', 'random_partition', 'farthest'}, array or callable
+        Initialisation method, or the initial centers, as in `KMeans`. Default: 'auto'.
     n_init : int or 'auto', default='auto'
         Number of initialisations; the best result is kept. 'auto' is 10 for 'forgy', 'random', 'random_partition' and
         callables, and 1 for the others.

@@ -67,8 +67,8 @@ class BisectingKMeans(Partitional):
     ----------
     n_clusters : int, default=8
         Number of clusters.
-    init : {'k-means++', 'k-means||', 'forgy', 'random', 'random_partition', 'farthest'} or callable
-        Initialisation method of the two centers of a split. Default: 'k-means++'. A callable is called as ``init(X, 2,
+    init : {'auto', 'k-means++', 'k-means||', 'forgy', 'random', 'random_partition', 'farthest'} or callable
+        Initialisation method of the two centers of a split. Default: 'auto'. A callable is called as ``init(X, 2,
         random_state)`` with the rows of the cluster, or a random sample if there are many, and returns centers.
     n_init : int or 'auto', default='auto'
         Number of initialisations of every split; the best result is kept. 'auto' is 10 for 'forgy', 'random',

@@ -91,7 +91,7 @@ class CenterEstimator(Traced, Partitional):
         """Kind of search for these rows: resolve `search='auto'`."""
         if self.search != "auto":
             return self.search
-        if not isinstance(self.init, str) or self.init != "k-means++":
+        if not isinstance(self.init, str) or self.init not in ("auto", "k-means++"):
             return "none"
         if source.shape[0] <= swap_search.max_rows(swap_search.EFFORTS["auto"], source, self.n_clusters):
             return "auto"

@@ -11,6 +11,7 @@ from coterie import kernels
 from coterie.base import in_memory
 from coterie.core import loop
 from coterie.core.arrays import as_dense
+from coterie.core.in_memory import check_in_memory
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.errors import ParameterError
 from coterie.kmeans.lloyd import Lloyd
@@ -83,6 +84,8 @@ def exact_if_possible(algorithm: str, model: Lloyd, source: Source) -> Lloyd:
         raise ParameterError(
             "algorithm='exact' does not support frozen_centers or missing values: use algorithm='auto' instead"
         )
+    if algorithm == "exact":
+        check_in_memory(source, "algorithm='exact'")
     is_fast = source.shape[1] == 1 and isinstance(model.start, str) and _fits_in_memory(getattr(source, "X", None))
     if is_supported and (algorithm == "exact" or (algorithm == "auto" and is_fast)):
         return Exact(model.n_clusters, model.start, model.unit, bounds=model.bounds)

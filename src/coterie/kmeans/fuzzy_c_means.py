@@ -147,8 +147,8 @@ class FuzzyCMeans(CenterEstimator):
     fuzzifier : float, default=2.0
         Exponent m of the memberships, greater than 1. As m approaches 1, the result approaches that of `KMeans`. As m
         grows, all memberships approach 1 / n_clusters.
-    init : {'k-means++', 'k-means||', 'forgy', 'random', 'random_partition', 'farthest'}, array (k, d) or callable
-        Initialisation method, or the initial centers, as in `KMeans`. Default: 'k-means++'. A named method is followed
+    init : {'auto', 'k-means++', 'k-means||', 'forgy', 'random', 'random_partition', 'farthest'}, array or callable
+        Initialisation method, or the initial centers, as in `KMeans`. Default: 'auto'. A named method is followed
         by one iteration of K-means.
     n_init : int or 'auto', default='auto'
         Number of initialisations; the best result is kept. 'auto' depends on `init` and `search` as in `KMedians`.
@@ -281,7 +281,7 @@ class FuzzyCMeans(CenterEstimator):
         if summary is None:
             return Fuzzy(len(self.cluster_centers_), m=float(self.fuzzifier))
         tol = summary.tolerance(self.tol)
-        return Fuzzy(self.n_clusters, self.init, summary.unit, tol, m=float(self.fuzzifier))
+        return Fuzzy(self.n_clusters, self.init, summary.unit, tol, n_total=summary.rows, m=float(self.fuzzifier))
 
     def _check_options(self) -> tuple[int, int, Any]:
         if not is_number(self.fuzzifier) or not 1 < self.fuzzifier < np.inf:

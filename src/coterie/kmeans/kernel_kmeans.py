@@ -166,6 +166,7 @@ class KernelKMeans(Partitional):
     True
     """
 
+    init: Any = "k-means++"
     kernel: Any = "rbf"
     gamma: Any = None
     degree: int = 3

@@ -49,11 +49,12 @@ class KMeans(CenterEstimator):
     ----------
     n_clusters : int, default=8
         Number of clusters, and of centers.
-    init : {'k-means++', 'k-means||', 'forgy', 'random', 'random_partition', 'farthest'}, array (k, d) or callable
-        Initialisation method, or the initial centers. Default: 'k-means++', the greedy variant. 'k-means||' needs few
-        passes over the data for any number of centers. 'random' is another name for 'forgy'. 'farthest' is
-        deterministic. A callable is called for every initialisation as ``init(X, n_clusters, random_state)`` and
-        returns centers.
+    init : {'auto', 'k-means++', 'k-means||', 'forgy', 'random', 'random_partition', 'farthest'}, array or callable
+        Initialisation method, or the initial centers (k, d). 'auto' (default) is 'k-means++', the greedy variant, on
+        this machine, and 'k-means||' for Dask arrays and clusters: it needs few passes over the data for any number of
+        centers, and its choice does not depend on the blocks of the rows. 'random' is another name for 'forgy'.
+        'farthest' is deterministic. A callable is called for every initialisation as ``init(X, n_clusters,
+        random_state)`` and returns centers.
     n_init : int or 'auto', default='auto'
         Number of initialisations; the best result is kept. 'auto' is 10 for 'forgy', 'random', 'random_partition' and
         callables, and 1 for the others.
@@ -217,7 +218,7 @@ class KMeans(CenterEstimator):
         options = (self.n_clusters, self.init, summary.unit, summary.tolerance(self.tol))
         if summary.n_missing:
             return MissingLloyd(*options, bounds=False, frozen=frozen, fill=summary.mean)
-        return Lloyd(*options, bounds=self.algorithm != "lloyd", frozen=frozen)
+        return Lloyd(*options, bounds=self.algorithm != "lloyd", frozen=frozen, n_total=summary.rows)
 
     @property
     def _allows_missing(self) -> bool:

@@ -21,7 +21,7 @@ def k_means(
     n_clusters: int,
     *,
     sample_weight: Any = None,
-    init: Any = "k-means++",
+    init: Any = "auto",
     n_init: Any = "auto",
     max_iter: int = 300,
     verbose: Any = False,

@@ -39,8 +39,8 @@ class KMedians(CenterEstimator):
         Number of clusters, and of centers.
     metric : {'l1', 'l2'}, default='l1'
         Distance, which also determines the kind of median.
-    init : {'k-means++', 'k-means||', 'forgy', 'random', 'random_partition', 'farthest'}, array (k, d) or callable
-        Initialisation method, or the initial centers, as in `KMeans`. Default: 'k-means++'. 'farthest' chooses outliers
+    init : {'auto', 'k-means++', 'k-means||', 'forgy', 'random', 'random_partition', 'farthest'}, array or callable
+        Initialisation method, or the initial centers, as in `KMeans`. Default: 'auto'. 'farthest' chooses outliers
         first.
     n_init : int or 'auto', default='auto'
         Number of initialisations; the best result is kept. 'auto' is 10 for 'forgy', 'random', 'random_partition' and

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -17,7 +18,7 @@ from coterie.core.arrays import as_dense
 from coterie.core.attachments import detach
 from coterie.core.checkpoint import MiniBatchState, Store
 from coterie.core.clock import Clock
-from coterie.core.in_memory import check_in_memory
+from coterie.core.in_memory import check_in_memory, is_in_memory
 from coterie.core.progress import Callback, Progress
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import LENGTHS, SQUARES, Powers
@@ -47,8 +48,9 @@ class MiniBatchKMeans(Traced, Partitional):
     ----------
     n_clusters : int, default=8
         Number of clusters, and of centers.
-    init : {'k-means++', 'k-means||', 'forgy', 'random', 'random_partition', 'farthest'}, array (k, d) or callable
-        Initialisation method, or the initial centers. Default: 'k-means++'. The method runs on `init_size` random rows.
+    init : {'auto', 'k-means++', 'k-means||', 'forgy', 'random', 'random_partition', 'farthest'}, array or callable
+        Initialisation method, or the initial centers. Default: 'auto', which is 'k-means++'. The method runs on
+        `init_size` random rows.
     n_init : int or 'auto', default='auto'
         Number of initialisations; the best on the same rows is kept. 'auto' is 3 for 'forgy', 'random',
         'random_partition' and callables, and 1 for the others.
@@ -142,7 +144,7 @@ class MiniBatchKMeans(Traced, Partitional):
             source, engine, summary = self._open(X, sample_weight, first=True)
         except ScaleError as error:
             return self._fit_rescaled(error, X, sample_weight)
-        if getattr(source, "X", None) is None:  # every batch would read all files
+        if source.engine != "dask":  # of files, every batch would read all
             check_in_memory(source, "MiniBatchKMeans.fit, unlike partial_fit,")
         check_enough_rows(self.n_clusters, summary)
         rng, store = as_rng(self.random_state), self._store(source, engine)
@@ -155,7 +157,7 @@ class MiniBatchKMeans(Traced, Partitional):
         if not batch_fit.resume():
             init_size = 3 * max(self.batch_size, self.n_clusters) if self.init_size is None else self.init_size
             sample = rows.draw_distinct(init_size)
-            batch_fit.state = self._initial_state(batch_fit.model, sample, n_init, rng)
+            batch_fit.state = self._initial_state(batch_fit.model, *in_memory(sample), n_init, rng)
         callback = self._with_recorder(callback, batch_fit.model, source, engine, start=batch_fit.state.params)
         batch_fit.run(max(1, self.max_iter * rows.count // batch_size), callback)
         model, state, history = batch_fit.model, batch_fit.state, batch_fit.history
@@ -178,9 +180,9 @@ class MiniBatchKMeans(Traced, Partitional):
         Parameters
         ----------
         X, y, sample_weight
-            As in `fit`. `X` are the rows of the batch. If `X` is an iterator of batches, an Arrow stream or files that
-            are read in every pass (``scan_files(..., cache="none")``), each batch or part is one update; then
-            `sample_weight` must be None.
+            As in `fit`. `X` are the rows of the batch; those of a Dask array stay where they are. If `X` is an iterator
+            of batches, an Arrow stream or files that are read in every pass (``scan_files(..., cache="none")``), each
+            batch or part is one update; then `sample_weight` must be None.
 
         Returns
         -------
@@ -192,33 +194,42 @@ class MiniBatchKMeans(Traced, Partitional):
         n_init, _ = self._check_options()
         first = not hasattr(self, "cluster_centers_")
         self._reject_rescaled("partial_fit")
-        source, _, summary = self._open(X, sample_weight, first=first)
-        batch = source.pick(slice(None))
+        source: Any
+        source, engine, summary = self._open(X, sample_weight, first=first)
         if first:
             check_enough_rows(self.n_clusters, summary)
             rng = as_rng(self.random_state)
             model = self._initial_model(summary)
-            state = self._initial_state(model, batch, n_init, rng)
+            state = self._initial_state(model, source, engine, n_init, rng)
         else:
             rng, model, state = self._random, self._model(), self._state
-        state, _ = _update_with_batch(model, state, batch, self.reassignment_ratio, rng)
-        stats, memo = model.e_step(state.params, batch)
+        if is_in_memory(source):  # one part, because the rows are one batch
+            source, engine = in_memory(source.pick(slice(None)), as_one_part=True)
+        stats, _ = engine.scan(partial(model.e_step, state.params), source, None)
+        state = _reseed(
+            online.add(model, state, stats), source.shape[0], source.w, lambda rows: source.pick(rows).X,
+            self.reassignment_ratio, rng,
+        )  # fmt: skip
+        stats, memos = engine.scan(partial(model.e_step, state.params), source, None)
+        labels = source.join(engine.map(partial(model.assign, state.params), source, memos))
         if first:
             self._learn_columns(X, source)
         detach(self, "history_", "converged_")  # of an earlier `fit`
         self.n_steps_ = self.n_iter_ = 1 if first else self.n_steps_ + 1
-        self._publish(state, rng, memo.labels, stats)
+        self._publish(state, rng, labels, stats)
         return self
 
     def _initial_model(self, summary: Summary) -> Lloyd:
         return Lloyd(self.n_clusters, self.init, summary.unit, bounds=False)
 
-    def _initial_state(self, model: Lloyd, chunk: Chunk, n_init: int, rng: np.random.Generator) -> online.State:
-        """Best of `n_init` initialisations on `chunk`."""
-        source, engine = in_memory(chunk)
+    def _initial_state(
+        self, model: Lloyd, source: Source, engine: Engine, n_init: int, rng: np.random.Generator
+    ) -> online.State:
+        """Best of `n_init` initialisations on these rows."""
         check_start(self.init, source, self.n_clusters)
         candidates = [model.init(source, engine, child) for child in rng.spawn(n_init)]
-        costs = [model.objective(centers, model.e_step(centers, chunk)[0]) for centers in candidates]
+        stats = [engine.scan(partial(model.e_step, centers), source, None)[0] for centers in candidates]
+        costs = [model.objective(centers, sums) for centers, sums in zip(candidates, stats, strict=True)]
         return online.State(candidates[int(np.argmin(costs))])
 
     def _publish(self, state: online.State, rng: np.random.Generator, labels: Any, stats: Any) -> None:
@@ -335,7 +346,7 @@ def _update_with_batch(
 ) -> tuple[online.State, Any]:
     """One step with a batch: state and statistics."""
     state, stats = online.step(model, state, chunk)
-    return _reseed(state, chunk, ratio, rng), stats
+    return _reseed(state, chunk.X.shape[0], chunk.w, chunk.X.__getitem__, ratio, rng), stats
 
 
 class _Stopping:
@@ -397,18 +408,23 @@ class _RandomRows:
         return self.source.pick(rows if self.positive is None else self.positive[rows])
 
 
-def _reseed(state: online.State, chunk: Chunk, ratio: float, rng: np.random.Generator) -> online.State:
-    """Move centers of small weight to rows of the batch. They get the smallest weight of the other centers."""
+def _reseed(
+    state: online.State, n: int, w: Any, take: Callable[[Any], Any], ratio: float, rng: np.random.Generator
+) -> online.State:
+    """Move centers of small weight to rows of the batch. They get the smallest weight of the other centers.
+
+    The batch has `n` rows with weights `w`, and ``take(indices)`` returns some of them.
+    """
     weight = state.seen.weight
     small = np.flatnonzero(weight < ratio * weight.max())
-    candidates = chunk.X.shape[0] if chunk.w is None else np.flatnonzero(chunk.w)
+    candidates = n if w is None else np.flatnonzero(np.asarray(w))
     limit = (candidates if isinstance(candidates, int) else len(candidates)) // 2
     small = small[np.argsort(weight[small], kind="stable")][:limit]
     if len(small) == 0:
         return state
     rows = rng.choice(candidates, len(small), replace=False)
     centers, seen = state.params.copy(), weight.copy()
-    centers[small] = as_dense(chunk.X[rows])
+    centers[small] = as_dense(take(rows))
     others = np.delete(seen, small)
     seen[small] = others.min() if len(others) else 1.0
     return online.State(centers, type(state.seen)(seen, state.seen.sum_dx, state.seen.cost, 0))

@@ -85,8 +85,8 @@ class SphericalKMeans(CenterEstimator):
     ----------
     n_clusters : int, default=8
         Number of clusters, and of centers.
-    init : {'k-means++', 'k-means||', 'forgy', 'random', 'random_partition', 'farthest'}, array (k, d) or callable
-        Initialisation method, or the initial centers, as in `KMeans`. Default: 'k-means++'. Only the directions of an
+    init : {'auto', 'k-means++', 'k-means||', 'forgy', 'random', 'random_partition', 'farthest'}, array or callable
+        Initialisation method, or the initial centers, as in `KMeans`. Default: 'auto'. Only the directions of an
         array matter. A callable receives rows of unit length.
     n_init : int or 'auto', default='auto'
         Number of initialisations; the best result is kept. 'auto' depends on `init` and `search` as in `KMedians`.
@@ -151,7 +151,7 @@ class SphericalKMeans(CenterEstimator):
     def _model(self, summary: Summary | None = None) -> Spherical:
         if summary is None:
             return Spherical(len(self.cluster_centers_), bounds=False)
-        return Spherical(self.n_clusters, self.init, summary.unit, summary.tolerance(self.tol))
+        return Spherical(self.n_clusters, self.init, summary.unit, summary.tolerance(self.tol), n_total=summary.rows)
 
     def _prepare_rows(self, source: Source, engine: Engine, first: bool) -> Source:
         zeros = int(engine.sum(_zero_rows, source))

@@ -132,6 +132,7 @@ class TimeSeriesKMeans(Traced, Partitional):
     0.0
     """
 
+    init: Any = "k-means++"
     metric: str = "dtw"
     window: Any = None
     gamma: float = 1.0

@@ -14,6 +14,7 @@ from coterie.base import Estimator, Summary, callbacks
 from coterie.core import loop, online
 from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
 from coterie.core.attachments import detach
+from coterie.core.in_memory import is_in_memory
 from coterie.core.protocols import Chunk
 from coterie.core.scale import Powers, Scale, times_power
 from coterie.errors import InputError, ParameterError, ScaleError
@@ -291,13 +292,18 @@ class MixtureEstimator(BaseMixture):
         X = self._read(X)
         self._reject_rescaled("partial_fit")
         known = parameter_checks.known_labels(known_labels, self.n_components)
-        source, _, summary = self._open(X, sample_weight, first=False, y=known)
+        source, engine, summary = self._open(X, sample_weight, first=False, y=known)
         detach(self, "history_", "lower_bounds_")  # of an earlier `fit`
         self._batches += 1
         share = (self._batches + 1.0) ** -0.6
         decay = (1 - share) / share * summary.weight / float(self._state.seen.weight.sum())
-        self._state, stats = online.step(self._fitted_model, self._state, source.pick(slice(None)), decay)
-        self._publish(self._fitted_model, self._state.params, source.dtype)
+        model = self._fitted_model
+        if is_in_memory(source):
+            self._state, stats = online.step(model, self._state, source.pick(slice(None)), decay)
+        else:
+            stats, _ = engine.scan(partial(model.e_step, self._state.params), source, None)
+            self._state = online.add(model, self._state, stats, decay)
+        self._publish(model, self._state.params, source.dtype)
         self.labels_ = self.predict(X)
         self.log_likelihood_ = float(stats.log_likelihood)
         self.lower_bound_, self.n_iter_, self.converged_ = float(stats.bound) / summary.weight, self._batches, False

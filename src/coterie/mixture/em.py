@@ -11,11 +11,11 @@ import numpy as np
 from scipy import special
 
 from coterie.core.protocols import Chunk, Engine, Source
+from coterie.core.random_numbers import uniform
 from coterie.core.stats import Stats
 from coterie.core.stored import stored
 from coterie.errors import InputError
 from coterie.kernels.plain.gaussian import posterior
-from coterie.seeding.plusplus import uniform
 
 EMPTY = 1e-8  # share of the mean component weight below which a component has no rows
 FAR_ROW = (
@@ -89,7 +89,7 @@ class EM:
 
     def uniform_numbers(self, c: Any, chunk: Chunk) -> np.ndarray | None:
         """Random numbers (n,) of a stochastic E-step; None for the others."""
-        return uniform(c.steps, chunk.part, chunk.X.shape[0]) if self.e_step_kind == "stochastic" else None
+        return uniform(c.steps, chunk.first, chunk.X.shape[0]) if self.e_step_kind == "stochastic" else None
 
     def halfway(self, before: Any, after: Any, chunk: Chunk, order: Any = None) -> HalfwayStats:
         """J(q, after) with the responsibilities q of the E-step at `before`: the bound after the M-step.

@@ -1,32 +1,30 @@
 """The fingerprint of a fit: its data, its options and the version of coterie."""
 
-import hashlib
 import json
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from coterie import __version__
 from coterie.core.arrays import is_sparse
 from coterie.core.protocols import Chunk, Engine, Source
+from coterie.core.random_numbers import hashed, mixed
 from coterie.core.stats import Stats
 from coterie.errors import ModelFileError
 from coterie.persistence.container import digest
 from coterie.persistence.encode import Encoder
 
 WITHOUT_EFFECT = ("engine", "n_jobs", "callback", "verbose", "checkpoint")  # options that do not change the result
+BLOCK_VALUES = 1 << 16  # values whose hash values are computed at a time
 SHORT = 60  # maximum number of characters of a value that is shown in full
 
 
 @dataclass(frozen=True)
-class Digests(Stats):
-    """Checksums of all parts of the data, concatenated."""
+class RowHashes(Stats):
+    """Sums of hash values of the rows with their numbers, modulo 2^64: they do not depend on the parts of the rows."""
 
-    parts: bytes
-
-    def __add__(self, other: Self) -> Self:
-        return type(self)(self.parts + other.parts)
+    total: Any  # (2,) uint64
 
 
 def fingerprint(estimator: Any, source: Source, engine: Engine) -> dict[str, str]:
@@ -45,7 +43,7 @@ def fingerprint(estimator: Any, source: Source, engine: Engine) -> dict[str, str
         "estimator": type(estimator).__name__,
         **options,
         "X": f"{n} rows of {d} columns, {source.dtype}",
-        "values of X, sample_weight and y": hashlib.sha256(engine.sum(_rows, source).parts).hexdigest(),
+        "values of X, sample_weight and y": engine.sum(_rows, source).total.tobytes().hex(),
     }
 
 
@@ -73,14 +71,29 @@ def described(value: Any) -> str:
     return f"{type(value).__name__} {digest(text, encoder.tensors)}"
 
 
-def _rows(chunk: Chunk) -> Digests:
-    total = hashlib.sha256()
-    X = (chunk.X.data, chunk.X.indices, chunk.X.indptr) if is_sparse(chunk.X) else (chunk.X,)
-    for array in (*X, chunk.w, chunk.y):
-        if array is None:
-            total.update(b"none")
-        else:
-            plain = np.ascontiguousarray(array)
-            total.update(f"{plain.dtype.str} {plain.shape}".encode())
-            total.update(plain.reshape(-1).view(np.uint8).data)
-    return Digests(total.digest())
+def _rows(chunk: Chunk) -> RowHashes:
+    total = np.zeros(2, np.uint64)
+    step = max(1, BLOCK_VALUES // max(1, chunk.X.shape[1]))
+    for start in range(0, chunk.X.shape[0], step):
+        rows = slice(start, start + step)
+        X = chunk.X[rows]
+        values = _sparse_hashes(X) if is_sparse(X) else _dense_hashes(X)
+        for kind, array in enumerate((chunk.w, chunk.y), start=1):
+            if array is not None:
+                values = values + hashed(_dense_hashes(array[rows]), np.array(kind))
+        numbers = chunk.first + start + np.arange(len(values))
+        total += [mixed(hashed(values, numbers + offset)).sum(dtype=np.uint64) for offset in (0, 1 << 62)]
+    return RowHashes(total)
+
+
+def _dense_hashes(values: Any) -> np.ndarray[Any, Any]:
+    """Hash values of rows (n,); equal bits have equal hash values."""
+    plain = np.ascontiguousarray(values)
+    bits = plain.reshape(len(plain), -1).view(f"u{4 if plain.dtype.kind == 'U' else plain.dtype.itemsize}")
+    return hashed(bits.astype(np.uint64), np.arange(bits.shape[1])).sum(axis=1, dtype=np.uint64)
+
+
+def _sparse_hashes(X: Any) -> np.ndarray[Any, Any]:
+    bits = X.data.view(f"u{X.data.dtype.itemsize}").astype(np.uint64)
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(hashed(bits, X.indices), dtype=np.uint64)])
+    return sums[X.indptr[1:]] - sums[X.indptr[:-1]]

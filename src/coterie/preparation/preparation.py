@@ -103,6 +103,14 @@ class Preparation:
         self.transform(table, raw)
         return self.finish(table, raw)
 
+    def of_numbers(self, X: Matrix) -> Matrix:
+        """Numbers (n, d) of the table transformed, filled and scaled, in place; without categories."""
+        apply_transforms(X, self.transformed)
+        if self.fill:
+            fill_rows(X, np.array(self.fill))
+        scale_rows(X, np.array(self.shift), np.array(self.spread))
+        return X
+
     def transform(self, table: Table, raw: "RawRows") -> None:
         """Transform columns, in place; a value that cannot be transformed is an error."""
         for j, name in self.transformed.items():

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from coterie.core.arguments import as_numbers, is_integer
-from coterie.core.protocols import Engine, Source
+from coterie.core.protocols import ClusterEngine, Engine, Source
 from coterie.errors import ParameterError
 from coterie.seeding.costs import SQUARES, Cost
 from coterie.seeding.farthest import farthest
@@ -16,7 +16,10 @@ from coterie.seeding.plusplus import plusplus
 from coterie.seeding.random_centers import forgy, random_partition
 from coterie.seeding.scalable import scalable
 
-__all__ = ["METHODS", "check_start", "farthest", "forgy", "plusplus", "random_partition", "scalable", "start", "starts"]
+__all__ = [
+    "METHODS", "check_start", "default_method", "farthest", "forgy", "plusplus", "random_partition", "scalable",
+    "start", "starts",
+]  # fmt: skip
 
 METHODS: dict[str, Callable[..., np.ndarray[Any, Any]]] = {
     "k-means++": plusplus,
@@ -43,7 +46,8 @@ def start(
     Parameters
     ----------
     init : str, function or array (k, d)
-        Name of a method in `METHODS`; a function of X, k and a `RandomState` that returns centers; or the centers.
+        'auto' (see `default_method`) or the name of a method in `METHODS`; a function of X, k and a `RandomState` that
+        returns centers; or the centers.
     source, engine
         The rows, and the engine that computes on them.
     rng : Generator
@@ -61,7 +65,8 @@ def start(
     if k == 0:
         return np.empty((0, source.shape[1]), source.dtype)
     if isinstance(init, str):
-        method = METHODS[check_start(init, source, k)]
+        check_start(init, source, k)
+        method = METHODS[default_method(source, engine) if init == "auto" else init]
         options = {"chosen": chosen} if chosen is not None and method in (plusplus, farthest, scalable) else {}
         return method(source, engine, rng, k, unit, cost=cost, **options).astype(source.dtype, copy=False)
     if callable(init):
@@ -70,11 +75,17 @@ def start(
     return np.array(check_start(init, source, k, n_frozen), dtype=source.dtype, order="C")
 
 
+def default_method(source: Source, engine: Engine) -> str:
+    """The method for ``init='auto'``: on a cluster, one with few passes whose choice does not depend on the parts."""
+    is_distributed = source.engine == "dask" or isinstance(engine, ClusterEngine)
+    return "k-means||" if is_distributed else "k-means++"
+
+
 def check_start(init: Any, source: Source, k: int, n_frozen: int = 0) -> Any:
     """Return `init` if it is valid: a name, a function, or `k` finite centers in addition to `n_frozen` fixed ones."""
     if isinstance(init, str):
-        if init not in METHODS:
-            names = ", ".join(map(repr, METHODS))
+        if init != "auto" and init not in METHODS:
+            names = ", ".join(map(repr, ("auto", *METHODS)))
             raise ParameterError(f"init must be one of {names}, an array or a callable; got {init!r}")
         return init
     if callable(init):

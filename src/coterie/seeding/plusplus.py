@@ -10,6 +10,7 @@ import numpy as np
 
 from coterie import kernels
 from coterie.core.protocols import Chunk, Engine, Source
+from coterie.core.random_numbers import uniform
 from coterie.core.stats import Stats
 from coterie.seeding.costs import SQUARES, WORK, Cost
 
@@ -166,26 +167,9 @@ def sample_rows(
     potential: np.ndarray[Any, Any],
 ) -> Draws:
     """Sample `count` rows by their weighted costs (D² sampling); arrival times are infinite if all costs are 0."""
-    X, u = chunk.X, uniform(seed, chunk.part, 2 * count)
+    X, u = chunk.X, uniform(seed, chunk.part << 32, 2 * count)
     total, rows = ops.draw(closest, chunk.w, u[:count])
     if not total > 0:
         return Draws(potential, np.full(count, np.inf), np.zeros((count, X.shape[1]), X.dtype), np.zeros(count))
     arrival = -np.log(u[count:]) / total
     return Draws(potential, arrival, cost.take(X, rows), closest[rows].astype(np.float64))
-
-
-def uniform(seed: int, part: int, size: int) -> np.ndarray[Any, Any]:
-    """Uniform random numbers in (0, 1) for a part of the data, by SplitMix64 [1]_.
-
-    Creating a NumPy generator for each part would take longer than using it.
-
-    .. [1] Steele, Lea & Flood (2014), Fast splittable pseudorandom number generators, OOPSLA.
-    """
-    with np.errstate(over="ignore"):
-        z = np.uint64(seed) + (np.arange(1, size + 1, dtype=np.uint64) + np.uint64(part << 32)) * _GAMMA
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return ((z ^ (z >> np.uint64(31))) >> np.uint64(12)) * 2.0**-52 + 2.0**-53
-
-
-_GAMMA = np.uint64(0x9E3779B97F4A7C15)

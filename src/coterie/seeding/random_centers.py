@@ -10,6 +10,7 @@ import numpy as np
 
 from coterie.core.arrays import as_dense
 from coterie.core.protocols import Chunk, Engine, Source
+from coterie.core.random_numbers import by_row
 from coterie.core.stats import Stats, WeightedSums
 from coterie.kernels.membership import membership
 from coterie.seeding.costs import SQUARES, Cost
@@ -55,7 +56,7 @@ def random_partition(
 
 
 def _first_rows(seed: int, k: int, cost: Cost, chunk: Chunk) -> FirstRows:
-    key = _rng(seed, chunk).standard_exponential(chunk.X.shape[0])
+    key = by_row(np.random.Generator.standard_exponential, seed, chunk.first, chunk.X.shape[0])
     if chunk.w is not None:
         key = np.where(chunk.w > 0, key / np.where(chunk.w > 0, chunk.w, 1), np.inf)
     first = np.argsort(key, kind="stable")[:k]
@@ -64,9 +65,6 @@ def _first_rows(seed: int, k: int, cost: Cost, chunk: Chunk) -> FirstRows:
 
 
 def _labelled_sums(seed: int, k: int, cost: Cost, chunk: Chunk) -> WeightedSums:
-    members = membership(_rng(seed, chunk).integers(k, size=chunk.X.shape[0]), k, chunk.w)
+    labels = by_row(lambda rng, size: rng.integers(k, size=size), seed, chunk.first, chunk.X.shape[0])
+    members = membership(labels, k, chunk.w)
     return WeightedSums(members.sum(axis=1), as_dense(members @ cost.as_centers(chunk.X)))
-
-
-def _rng(seed: int, chunk: Chunk) -> np.random.Generator:
-    return np.random.Generator(np.random.Philox(key=[seed, chunk.part]))

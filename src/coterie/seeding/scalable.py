@@ -11,9 +11,10 @@ import numpy as np
 
 from coterie import kernels
 from coterie.core.protocols import Chunk, Engine, Source
+from coterie.core.random_numbers import uniform
 from coterie.core.stats import Stats
 from coterie.seeding.costs import SQUARES, Cost
-from coterie.seeding.plusplus import plusplus, uniform
+from coterie.seeding.plusplus import plusplus
 from coterie.seeding.random_centers import forgy
 
 OVERSAMPLING = 2  # expected number of candidates per round, for each center
@@ -148,7 +149,7 @@ def _draw(
     mass = np.multiply(w, memo.cost, out=np.zeros(len(w)), where=w > 0)  # costs of rows of weight 0 can be infinite
     potential = float(mass.sum())
     positive = np.flatnonzero(mass)
-    arrival = -np.log(uniform(seed, chunk.part, len(mass))[positive]) / mass[positive]
+    arrival = -np.log(uniform(seed, chunk.first, len(mass))[positive]) / mass[positive]
     in_time = arrival * potential < expected
     rows = cost.take(chunk.X, positive[in_time])
     return Arrivals(potential, arrival[in_time], rows, expected), memo

@@ -109,12 +109,15 @@ class KMeansPath:
     def _initial_sequences(self, starts: int) -> list[Array | None]:
         """Centers whose first k are a start for every k; None if each k needs its own initialisation."""
         largest = self.models[self.ks[-1]]
-        if not isinstance(largest.start, str) or largest.start not in NESTED_INITS:
+        if not isinstance(largest.start, str):
+            return [None] * starts
+        start = seeding.default_method(self.source, self.engine) if largest.start == "auto" else largest.start
+        if start not in NESTED_INITS:
             return [None] * starts
         n_free = self.ks[-1] - self.n_frozen
         frozen = None if self.frozen is None else self.frozen.astype(self.source.dtype)
         sequences = [
-            seeding.start(largest.start, self.source, self.engine, rng, n_free, largest.unit, frozen, self.cost)
+            seeding.start(start, self.source, self.engine, rng, n_free, largest.unit, frozen, self.cost)
             for rng in self.rng.spawn(starts)
         ]
         return [centers if frozen is None else np.concatenate([frozen, centers]) for centers in sequences]

@@ -27,6 +27,22 @@ class FrameTable(WholeTable):
         return self.array
 
 
+@dataclass(frozen=True)
+class SampleTable(FrameTable):
+    """A random sample of the rows of files, in memory."""
+
+    title: str = ""  # name of the files
+
+    @property
+    def name(self) -> str:
+        return self.title
+
+
+def sample_table(frame: pl.DataFrame, title: str) -> SampleTable:
+    """The table of some rows of files that are elsewhere."""
+    return SampleTable(DATA_FRAME, dict(frame.schema), frame.height, (), frame, frame, title=title)
+
+
 def frame_table(data: Any) -> FrameTable:
     """The table of a data frame of any library, or of an array of rows."""
     frame = as_polars(data)

@@ -12,6 +12,7 @@ from coterie.algorithms import algorithm_of, parameters
 from coterie.core.protocols import parameters_of
 from coterie.data.tables import delimited_text
 from coterie.data.tables.file_formats import TEXT
+from coterie.data.tables.frame_table import SampleTable
 from coterie.data.tables.read_errors import DATA_FRAME, STANDARD_INPUT
 from coterie.data.tables.reader import Table
 from coterie.preparation.fit_preparation import PreparedTable
@@ -113,6 +114,8 @@ def _code(source: ReportSource, last: list[str]) -> str | Absent:
     table, prepared = source.table, source.prepared
     if table.path == STANDARD_INPUT:
         return Absent("The table came from standard input: save it as a file to have code that reads it.")
+    if isinstance(table, SampleTable):
+        return Absent("Workers of a cluster read the files: use the command, or KMeans(..., engine=...).fit(files).")
     if table.path == DATA_FRAME:
         return Absent("The table is a data frame in memory: save it as a file to have code that reads it.")
     if isinstance(table, SeriesTable):
