@@ -162,6 +162,8 @@ class FileSource:
         w, y = (None if values is None else values[index] for values in (self.w, self.y))
         return Chunk(self._take(index), w, 0, y)
 
+    gather = pick
+
     def _take(self, index: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Rows by index, from the parts that contain them."""
         order = np.argsort(index, kind="stable")

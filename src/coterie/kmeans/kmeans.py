@@ -19,7 +19,7 @@ from coterie.core.protocols import Engine, Source
 from coterie.core.stored import stored
 from coterie.errors import ParameterError
 from coterie.kmeans.center_estimator import CenterEstimator, check_enough_rows
-from coterie.kmeans.device_lloyd import check_options_on_device, on_device
+from coterie.kmeans.device_lloyd import on_device
 from coterie.kmeans.exact_kmeans import Exact, exact_if_possible
 from coterie.kmeans.global_search import search_start
 from coterie.kmeans.lloyd import Lloyd
@@ -173,12 +173,16 @@ class KMeans(CenterEstimator):
     _searches = ("none", *MULTIPLES)
 
     @property
+    def _not_on_device(self) -> dict[str, str]:
+        is_exact = self.algorithm in ("exact", "bounds", "elkan")
+        rejected = {"algorithm": "algorithm='lloyd'"} if is_exact else {}
+        return rejected if self.search == "none" else {**rejected, "search": "search='none'"}
+
+    @property
     def _n_frozen(self) -> int:  # type: ignore[override]
         return 0 if self.frozen_centers is None else len(self.frozen_centers)
 
     def _fit_model(self, source: Source, summary: Summary) -> Lloyd:
-        if source.engine == "cuda":
-            check_options_on_device(self)
         if summary.n_missing:
             check_options_with_missing(self.algorithm, self.search)
         model = on_device(self._model(summary), source)

@@ -66,7 +66,7 @@ class MiniBatchKMeans(Traced, Partitional):
         Number of rows used for the initialisation. None is the larger of three batches and three rows per cluster.
     reassignment_ratio : float, default=0.01
         A center whose weight is less than this fraction of the largest weight is moved to a row of the batch.
-    engine, n_jobs, random_state, callback, verbose, checkpoint
+    device, engine, n_jobs, random_state, callback, verbose, checkpoint
         As in `KMeans`.
 
     Attributes
@@ -110,6 +110,7 @@ class MiniBatchKMeans(Traced, Partitional):
     max_no_improvement: int | None = 10
     init_size: int | None = None
     reassignment_ratio: float = 0.01
+    device: str = "auto"
     checkpoint: Any = None
 
     _powers: ClassVar[dict[str, Powers]] = {
@@ -193,12 +194,12 @@ class MiniBatchKMeans(Traced, Partitional):
         first = not hasattr(self, "cluster_centers_")
         self._reject_rescaled("partial_fit")
         source, _, summary = self._open(X, sample_weight, first=first)
-        batch = source.pick(slice(None))
+        batch = source.gather(slice(None))
         if first:
             check_enough_rows(self.n_clusters, summary)
             rng = as_rng(self.random_state)
             model = self._initial_model(summary)
-            state = self._initial_state(model, batch, n_init, rng)
+            state = self._initial_state(model, source.pick(slice(None)), n_init, rng)
         else:
             rng, model, state = self._random, self._model(), self._state
         state, _ = _update_with_batch(model, state, batch, self.reassignment_ratio, rng)
@@ -387,14 +388,14 @@ class _RandomRows:
         self.count = source.shape[0] if self.positive is None else len(self.positive)
 
     def draw(self, size: int) -> Chunk:
-        return self._pick(self.rng.integers(self.count, size=size))
+        return self.source.gather(self._rows(self.rng.integers(self.count, size=size)))
 
     def draw_distinct(self, size: int) -> Chunk:
-        return self._pick(self.rng.choice(self.count, min(size, self.count), replace=False))
+        return self.source.pick(self._rows(self.rng.choice(self.count, min(size, self.count), replace=False)))
 
-    def _pick(self, indices: np.ndarray) -> Chunk:
+    def _rows(self, indices: np.ndarray) -> np.ndarray:
         rows = np.sort(indices)  # sorted access is faster for memory and Dask
-        return self.source.pick(rows if self.positive is None else self.positive[rows])
+        return rows if self.positive is None else self.positive[rows]
 
 
 def _reseed(state: online.State, chunk: Chunk, ratio: float, rng: np.random.Generator) -> online.State:

@@ -292,7 +292,7 @@ class MixtureEstimator(BaseMixture):
         self._batches += 1
         share = (self._batches + 1.0) ** -0.6
         decay = (1 - share) / share * summary.weight / float(self._state.seen.weight.sum())
-        self._state, stats = online.step(self._fitted_model, self._state, source.pick(slice(None)), decay)
+        self._state, stats = online.step(self._fitted_model, self._state, source.gather(slice(None)), decay)
         self._publish(self._fitted_model, self._state.params, source.dtype)
         self.labels_ = self.predict(X)
         self.log_likelihood_ = float(stats.log_likelihood)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
+from coterie import kernels
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
 from coterie.core.stored import stored
@@ -174,7 +175,7 @@ class EM:
 
     def _by_blocks(self, chunk: Chunk, function: Callable[[Chunk], np.ndarray]) -> np.ndarray:
         """`function` of all rows, in blocks whose log densities fit into the cache; floats in the dtype of the rows."""
-        n, rows = chunk.X.shape[0], max(256, BLOCK // self.n_components)
+        n, rows = chunk.X.shape[0], max(256, kernels.values_at_once(chunk.X, BLOCK) // self.n_components)
         results = [function(chunk._replace(X=chunk.X[i : i + rows])) for i in range(0, max(n, 1), rows)]
         result = np.concatenate(results) if len(results) > 1 else results[0]
         return result.astype(chunk.X.dtype, copy=False) if result.dtype.kind == "f" else result

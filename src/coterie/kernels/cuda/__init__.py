@@ -15,6 +15,9 @@ import torch
 from coterie.kernels.cuda import exact, sampling
 from coterie.kernels.cuda.cluster_sums import by_cluster
 from coterie.kernels.cuda.device_array import TORCH_TYPES, DeviceArray, as_numpy, as_tensor
+from coterie.kernels.cuda.fuzzy import fuzzy, memberships
+from coterie.kernels.cuda.gaussian import em, log_joint, weighted_sums
+from coterie.kernels.cuda.squares import squares
 
 __all__ = [
     "DeviceArray",
@@ -22,13 +25,19 @@ __all__ = [
     "assigned_squares",
     "distances",
     "draw",
+    "em",
+    "fuzzy",
     "lloyd",
+    "log_joint",
+    "memberships",
     "moments",
     "move_centers",
     "nearest",
     "potentials",
     "row_tiles",
     "take",
+    "unit_rows",
+    "weighted_sums",
 ]  # fmt: skip
 
 BLOCK = 1 << 24  # number of values in memory at once
@@ -37,16 +46,17 @@ LOST = 2.0**-10  # costs below this fraction of the sum of squares are computed 
 
 
 class Sums(NamedTuple):
-    """Sums of one pass of K-means; `sum_dx` stays on the device."""
+    """Sums of one pass of K-means; `sum_dx` is where the centers are."""
 
     weight: np.ndarray  # (k,) of w
-    sum_dx: torch.Tensor  # (k, d) of w (x - c)
+    sum_dx: Any  # (k, d) of w (x - c), a tensor or an array
     cost: np.ndarray  # (k,) of w |x - c|²
     moved: int  # number of rows whose label changed
 
 
 def lloyd(X: DeviceArray, w: Any, centers: Any, previous: Any, labels: Any, lower: Any) -> Sums:
     """Assign each row to its nearest center, update `labels` (n,), and return the sums of all clusters."""
+    is_on_host = isinstance(centers, np.ndarray)
     centers = as_tensor(centers, X.tensor.device).contiguous()
     last = as_tensor(labels, X.tensor.device)
     sums = _equal_weights(X, centers, last) if w is None and _has_triton(X, len(centers)) else None
@@ -57,7 +67,7 @@ def lloyd(X: DeviceArray, w: Any, centers: Any, previous: Any, labels: Any, lowe
         sums = _sums(X, w, centers, last, moved)
     if isinstance(labels, np.ndarray):
         labels[:] = as_numpy(last)
-    return sums
+    return sums._replace(sum_dx=as_numpy(sums.sum_dx)) if is_on_host else sums
 
 
 def _equal_weights(X: DeviceArray, centers: torch.Tensor, labels: torch.Tensor) -> Sums | None:
@@ -128,10 +138,9 @@ def distances(X: DeviceArray, centers: Any) -> DeviceArray:
     """Euclidean distances (n, k)."""
     rows, points = X.tensor, as_tensor(centers, X.tensor.device).double()
     result = torch.empty(len(rows), len(points), dtype=TORCH_TYPES[X.dtype], device=rows.device)
-    size = max(1, BLOCK // (len(points) + rows.shape[1]))
+    size = max(1, BLOCK // len(points))
     for start in range(0, len(rows), size):
-        block = rows[start : start + size].double()
-        result[start : start + size] = torch.cdist(block, points, compute_mode="donot_use_mm_for_euclid_dist")
+        result[start : start + size] = squares(rows[start : start + size], points).sqrt_()
     return DeviceArray(result)
 
 
@@ -173,6 +182,13 @@ def draw(closest: DeviceArray, w: Any, u: np.ndarray) -> tuple[float, np.ndarray
     return sampling.draw(closest.tensor, None if w is None else as_tensor(w, closest.tensor.device), u)
 
 
+def unit_rows(X: DeviceArray) -> DeviceArray:
+    """Nonzero rows at unit length. They are first divided by their largest value, so that no square overflows."""
+    wide = X.tensor.double()
+    wide = wide / wide.abs().amax(1, keepdim=True)
+    return DeviceArray((wide / wide.square().sum(1, keepdim=True).sqrt()).to(TORCH_TYPES[X.dtype]))
+
+
 def take(X: DeviceArray, rows: Any) -> np.ndarray:
     """The given rows, in main memory."""
     return X[rows]
@@ -206,6 +222,6 @@ class _State:
 
 def _certified(X: DeviceArray) -> _State:
     """The state of rows; computed once."""
-    if X.state is None:
-        X.state = _State(X.tensor)
-    return X.state
+    if "half precision" not in X.state:
+        X.state["half precision"] = _State(X.tensor)
+    return X.state["half precision"]

@@ -55,8 +55,8 @@ def draw(closest: torch.Tensor, w: torch.Tensor | None, u: np.ndarray) -> tuple[
 
 
 def _mass(closest: torch.Tensor, w: torch.Tensor | None, start: int, stop: int) -> torch.Tensor:
-    """Sums of w `closest` over blocks of rows."""
-    mass = closest[start:stop].double()
-    if w is not None:
-        mass = mass * w[start:stop].double()
-    return torch.nn.functional.pad(mass, (0, -len(mass) % ROWS)).view(-1, ROWS).sum(1)
+    """Sums of w `closest` over blocks of rows; the last block may be shorter."""
+    mass = closest[start:stop] if w is None else closest[start:stop].double() * w[start:stop].double()
+    whole = len(mass) // ROWS * ROWS
+    sums = mass[:whole].view(-1, ROWS).sum(1, dtype=torch.float64)
+    return sums if whole == len(mass) else torch.cat([sums, mass[whole:].sum(0, keepdim=True, dtype=torch.float64)])

@@ -9,6 +9,7 @@ import triton.language as tl
 
 MAX_POINTS = 16
 ROWS = 1024  # of one program
+OPTIONS = (64, ROWS, 2)  # rows of a block, of a program, and stages of its pipeline
 
 
 @triton.jit
@@ -35,6 +36,7 @@ def add_point(
     BD: tl.constexpr,
     BN: tl.constexpr,
     ROWS: tl.constexpr,
+    STAGES: tl.constexpr,
     HAS_WEIGHTS: tl.constexpr,
 ):
     """Update costs with point 0, by differences; sum them with each other point, by products of differences."""
@@ -42,7 +44,7 @@ def add_point(
     square = tl.load(squares + p)
     total = tl.zeros([BN, 16], tl.float32)
     first = tl.program_id(0).to(tl.int64) * ROWS
-    for start in range(0, ROWS, BN):
+    for start in tl.range(0, ROWS, BN, num_stages=STAGES):
         row = first + start + tl.arange(0, BN)
         inside = row < n
         e2 = tl.zeros([BN], tl.float32)
@@ -83,10 +85,11 @@ def potentials(
     scaled[:m, :d] = (difference * scale).float()
     squares = torch.zeros(MAX_POINTS, device=device)
     squares[:m] = difference.square().sum(1).float()
+    block = width if width <= 64 else 128 if width % 128 == 0 else 64
     programs = triton.cdiv(n, ROWS)
     sums = torch.empty(programs, MAX_POINTS, device=device)
     add_point[(programs,)](
         X, X if w is None else w, points[0].float().contiguous(), scaled, squares, closest, sums, n, scale,
-        1.0 / unit**2, d, width, min(width, 64), 64, ROWS, w is not None, num_warps=4,
+        1.0 / unit**2, d, width, block, *OPTIONS, w is not None, num_warps=4,
     )  # fmt: skip
     return sums[:, :m].sum(0, dtype=torch.float64)
