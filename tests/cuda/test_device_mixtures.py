@@ -2,12 +2,22 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
-from coterie import BayesianGaussianMixture, FuzzyCMeans, GaussianMixture, MiniBatchKMeans, Mixture, SphericalKMeans
+from coterie import (
+    BayesianGaussianMixture,
+    FuzzyCMeans,
+    GaussianMixture,
+    KMeans,
+    MiniBatchKMeans,
+    Mixture,
+    SphericalKMeans,
+)
 from coterie.errors import ParameterError
 from coterie.families.structures import STRUCTURES
 from coterie.kernels import plain
 from coterie.kernels.plain.gaussian import Gaussians, posterior
+from coterie.selection import sweep
 
 torch = pytest.importorskip("torch", reason="rows on a device need PyTorch: pip install 'coterie[gpu]'")
 
@@ -169,3 +179,25 @@ def test_posteriors_and_products_are_those_of_numpy(e_step):
     table = rng.normal(size=(4, 3))
     np.testing.assert_allclose(np.asarray(products.products(on_cpu(X), table)), X @ table.T)
     np.testing.assert_allclose(products.weighted_sums(on_cpu(X), expected), expected.T @ X)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        KMeans(random_state=0),
+        SphericalKMeans(random_state=0, search="none"),
+        FuzzyCMeans(random_state=0, search="none"),
+        MiniBatchKMeans(random_state=0, batch_size=100, max_iter=3),
+        GaussianMixture(random_state=0, init_params="k-means++"),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_sweeps_run_on_a_device(estimator):
+    cpu, gpu = (sweep(clone(estimator).set_params(device=device), X, [2, 3]) for device in ("cpu", "cuda"))
+    assert len(np.unique(gpu.labels[1])) == 3
+    for model, other in zip(gpu.models, cpu.models, strict=True):
+        assert gpu_score(model) >= gpu_score(other) - 0.05 * abs(gpu_score(other))  # random starts differ
+
+
+def gpu_score(model):
+    return model.set_params(device="cpu").score(X)

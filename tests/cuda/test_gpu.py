@@ -1,12 +1,14 @@
 """Triton kernels and fits on an NVIDIA GPU; `make gpu-test` runs these tests."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from coterie import KMeans
 from coterie.data import tensors
-from coterie.errors import InputError
+from coterie.errors import InputError, ParameterError
 
 torch = pytest.importorskip("torch", reason="a GPU needs PyTorch: pip install 'coterie[gpu]'")
 pytestmark = [
@@ -169,6 +171,28 @@ def test_rows_larger_than_the_memory_of_the_gpu_are_streamed(monkeypatch):
     np.testing.assert_array_equal(streamed.predict(read_only), resident.labels_)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_mixtures_of_streamed_rows_are_those_of_resident_ones(dtype, monkeypatch):
+    from coterie import GaussianMixture, Mixture
+
+    X = table(20_000, 6, 3)[0].cpu().numpy().astype(dtype)
+    counts = np.floor(np.exp(np.clip(X, -2, 2)))
+    labels = np.arange(20_000) % 3
+    for model, rows in (
+        (GaussianMixture(3, init_params=labels), X),
+        (Mixture(3, "poisson", init_params=labels), counts),
+    ):
+        model.set_params(device="cuda", max_iter=5)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            resident = model.fit(rows).log_likelihood_
+            with monkeypatch.context() as patch:
+                patch.setattr(tensors, "FREE_FRACTION", 0.0)
+                patch.setattr(tensors, "STREAMED_PART", 1 << 17)
+                assert len(tensors.tensor_source(rows).parts()) > 3
+                assert model.fit(rows).log_likelihood_ == pytest.approx(resident, rel=1e-6)
+
+
 def test_too_little_memory_is_one_sentence_and_frees_it(monkeypatch):
     X, _ = table(1000, 8, 4)
 
@@ -192,7 +216,7 @@ def test_costs_of_seeding_are_those_of_pytorch(n, d):
         closest, expected = (torch.full((n,), float("inf"), device="cuda") for _ in range(2))
         for first in range(3):
             some = points[first : first + 4]
-            sums = cuda.potentials(cuda.DeviceArray(X), w, 3.0, some, cuda.DeviceArray(closest))
+            sums = cuda.potentials(cuda.DeviceArray(X), w, 3.0, some.cpu().numpy(), cuda.DeviceArray(closest))
             np.testing.assert_allclose(sums, sampling.potentials(X, w, 3.0, some, expected).cpu(), rtol=2e-5)
             torch.testing.assert_close(closest, expected, rtol=1e-5, atol=1e-6)
 
@@ -304,6 +328,15 @@ def test_metrics_of_tensors_are_those_of_arrays():
     for options in ({}, {"approximation": "simplified"}, {"average": "macro"}):
         expected = metrics.silhouette_score(array, codes, **options)
         assert metrics.silhouette_score(X, labels, **options) == pytest.approx(expected, rel=1e-5)
+    w = torch.randint(0, 3, (3000,), device="cuda").double()
+    expected = metrics.silhouette_score(array, codes, sample_weight=w.cpu().numpy())
+    assert metrics.silhouette_score(X, labels, sample_weight=w) == pytest.approx(expected, rel=1e-5)
+    with pytest.raises(ParameterError, match="metric='cosine' is not supported for tensors on a GPU"):
+        metrics.silhouette_samples(X, labels, metric="cosine")
+    with pytest.raises(ParameterError, match="approximation='medoid'"):
+        metrics.silhouette_score(X, labels, approximation="medoid")
+    with pytest.raises(ParameterError, match="got metric='dtw': pass X"):
+        pairwise(X[:5], metric="dtw")
     values = metrics.silhouette_samples(X, labels)
     assert values.device == X.device
     np.testing.assert_allclose(values.cpu(), metrics.silhouette_samples(array, codes), rtol=1e-3, atol=1e-5)

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from coterie import interrupts, machine
-from coterie.base.device_options import check_options_on_device
+from coterie.base.device_options import check_options_on_device, chosen_device
 from coterie.core import loop
 from coterie.core.arguments import as_rng
 from coterie.core.arrays import is_sparse
@@ -167,7 +167,7 @@ class Estimator(EstimatorHTMLMixin, SklearnExport, BaseEstimator):
     def _open_rows(self, X: Any, sample_weight: Any, first: bool, y: Any = None) -> tuple[Source, Engine, Summary]:
         """The rows unchanged, the engine and a summary; unless `first`, the columns must be those of `fit`."""
         X = self._read(X)
-        source = as_source(X, sample_weight, y, self._device)
+        source = as_source(X, sample_weight, y, chosen_device(self, self._device, X))
         if source.engine == "cuda":
             check_options_on_device(self)
         if not self._sparse and is_sparse(getattr(source, "X", None)):
@@ -211,6 +211,8 @@ class Estimator(EstimatorHTMLMixin, SklearnExport, BaseEstimator):
             return X
         is_local = isinstance(self.engine, local.Serial | local.Threads) or self.engine in ("auto", "serial", "threads")
         return opened(X) if is_local or not is_paths(X) else scan_files(X, cache="none")
+
+    _as_array = staticmethod(as_array)
 
     @staticmethod
     def _is_stream(X: Any) -> bool:

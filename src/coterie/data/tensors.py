@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any
 
@@ -25,6 +26,8 @@ PART_ROWS = 1 << 27  # of rows that are on the device
 STREAMED_PART = 1 << 27  # bytes of a part that is copied to the device in every pass
 MAPPED_VALUES = 1 << 26  # that a function of rows receives at once
 ROW_BYTES = 96  # memory on the device for the labels, norms and lists of a row
+AUTO_WORK = 1 << 32  # multiply-adds of a pass from which a GPU is faster than the CPU, with the copy of the rows
+FIRST_WORK = 1 << 34  # the same if PyTorch is not imported yet, which takes seconds
 FREE_FRACTION = 0.85  # of the free memory of the device that rows may take
 
 
@@ -63,6 +66,19 @@ def check_device(device: Any) -> str:
     if device == "cuda" and (problem := device_problem()):
         raise ParameterError(f"device='cuda' {problem}, or use device='cpu'")
     return str(device)
+
+
+def is_worth_a_gpu(X: Any, k: int) -> bool:
+    """Whether a fit of dense rows in memory with k clusters is faster on a GPU, and there is one.
+
+    An iteration takes 2 n d k operations. If a fit takes less than some seconds on the CPU, starting PyTorch, compiling
+    kernels and copying the rows take longer.
+    """
+    shape = getattr(X, "shape", ())
+    if len(shape) != 2 or not isinstance(X, np.ndarray) or X.dtype.kind != "f" or find_spec("torch") is None:
+        return False
+    limit = AUTO_WORK if "torch" in sys.modules else FIRST_WORK
+    return bool(shape[0] * shape[1] * k >= limit and not device_problem())
 
 
 def device_problem() -> str:

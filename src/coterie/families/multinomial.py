@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import special
 
 from coterie.core.arrays import row_sums
 from coterie.core.stored import stored
+from coterie.core.ufuncs import gammaln
 from coterie.families import simplex
 from coterie.families.counts import CountFamily, dense_blocks, deviances, saturated
 from coterie.families.exponential_family import Linear, Sums, of_stored
@@ -77,7 +77,7 @@ class Multinomial(CountFamily):
         total = row_sums(X)
         if self._has_large:
             return row_sums(of_stored(X, saturated)) - saturated(total)
-        return special.gammaln(total + 1.0) - row_sums(of_stored(X, lambda x: special.gammaln(x + 1.0)))
+        return gammaln(total + 1.0) - row_sums(of_stored(X, lambda x: gammaln(x + 1.0)))
 
     # parameters
 

@@ -9,6 +9,8 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any, NamedTuple
 
+import numpy as np
+
 SMALL = 1 << 17  # multiply-adds up to which NumPy is faster than loading compiled kernels
 COMPILED = (
     "plain" if find_spec("numba") is None else "cpu"
@@ -73,6 +75,13 @@ def select(task: str, *sizes: Any) -> ModuleType:
 def is_on_device(X: Any) -> bool:
     """Whether an array is on a device."""
     return hasattr(X, "tensor")
+
+
+def row_values(X: Any, fill: float, dtype: Any) -> Any:
+    """One value for each row (n,), where the rows are."""
+    if is_on_device(X):
+        return _load("cuda").row_values(X, fill, dtype)
+    return np.full(X.shape[0], fill, dtype)
 
 
 def values_at_once(X: Any, in_cache: int) -> int:

@@ -92,9 +92,10 @@ class KMeans(CenterEstimator):
         is a sum over the observed columns of the row, and a center is, in every column, the mean of the observed
         values.
     device : {'auto', 'cpu', 'cuda'}, default='auto'
-        Where the fit runs. 'auto' is the device of `X`: the GPU for PyTorch tensors on a GPU, otherwise the CPU. 'cuda'
-        copies `X` to the GPU once, or part by part in every pass if it is larger than the memory of the GPU. Labels are
-        the same on both devices, for the same centers. A GPU needs PyTorch, and supports neither sparse rows nor
+        Where the fit runs. 'auto' is the GPU for PyTorch tensors on a GPU. It is also the GPU for dense arrays if there
+        is one that supports all options, and n d k is at least 2^32; otherwise the CPU. 'cuda' copies `X` to the GPU
+        once, or part by part in every pass if it is larger than the memory of the GPU. Labels are the same on both
+        devices, for the same centers. A GPU needs PyTorch, and supports neither sparse rows nor
         missing values, 'exact' and 'bounds', searches, checkpoints and traces.
     engine : {'auto', 'serial', 'threads', 'dask', 'ray'} or an engine, default='auto'
         Engine that runs the passes. 'auto' uses threads for rows in memory, Dask for Dask arrays, and the GPU for rows

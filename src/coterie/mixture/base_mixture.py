@@ -60,7 +60,7 @@ class BaseMixture(Traced, DensityMixin, Estimator):
         self
         """
         n_init, max_iter = self._check_options()
-        known = parameter_checks.known_labels(known_labels, self.n_components)
+        known = parameter_checks.known_labels(self._as_array(known_labels), self.n_components)
         X = self._read(X)
         try:
             source, engine, summary = self._open(X, sample_weight, first=True, y=known)
@@ -286,7 +286,7 @@ class MixtureEstimator(BaseMixture):
         self._check_options()
         X = self._read(X)
         self._reject_rescaled("partial_fit")
-        known = parameter_checks.known_labels(known_labels, self.n_components)
+        known = parameter_checks.known_labels(self._as_array(known_labels), self.n_components)
         source, _, summary = self._open(X, sample_weight, first=False, y=known)
         detach(self)
         self._batches += 1

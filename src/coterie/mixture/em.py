@@ -8,12 +8,12 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import special
 
 from coterie import kernels
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
 from coterie.core.stored import stored
+from coterie.core.ufuncs import entr
 from coterie.kernels.plain.gaussian import posterior
 from coterie.seeding.plusplus import uniform
 
@@ -171,7 +171,7 @@ class EM:
         return self._by_blocks(chunk, lambda part: 1 - posterior(self.log_joint(c, part))[0].max(axis=1))
 
     def entropy(self, c: Any, chunk: Chunk) -> np.ndarray:
-        return self._by_blocks(chunk, lambda part: special.entr(posterior(self.log_joint(c, part))[0]).sum(axis=1))
+        return self._by_blocks(chunk, lambda part: entr(posterior(self.log_joint(c, part))[0]).sum(axis=1))
 
     def _by_blocks(self, chunk: Chunk, function: Callable[[Chunk], np.ndarray]) -> np.ndarray:
         """`function` of all rows, in blocks whose log densities fit into the cache; floats in the dtype of the rows."""

@@ -35,6 +35,7 @@ __all__ = [
     "nearest",
     "potentials",
     "row_tiles",
+    "row_values",
     "take",
     "unit_rows",
     "weighted_sums",
@@ -163,14 +164,13 @@ def potentials(
 ) -> np.ndarray:
     """Potentials of k-means++ (m,): sums of w `closest` after adding point 0 as a center, and then each other point."""
     weight = None if w is None else as_tensor(w, X.tensor.device)
-    centers = as_tensor(points, X.tensor.device)
     if X.dtype == np.float32 and len(points) <= 16 and _has_triton(X, len(points)):
         from coterie.kernels.cuda import seeding_pass
 
-        rows = _certified(X).rows
-        extent = rows.extent + float((centers.double() - rows.pivot).abs().max())
-        return as_numpy(seeding_pass.potentials(X.tensor, weight, unit, centers, closest.tensor, extent))
-    return as_numpy(sampling.potentials(X.tensor, weight, unit, centers, closest.tensor))
+        state = _certified(X)
+        extent = state.rows.extent + float(np.abs(np.asarray(points) - state.pivot).max())
+        return as_numpy(seeding_pass.potentials(X.tensor, weight, unit, np.asarray(points), closest.tensor, extent))
+    return as_numpy(sampling.potentials(X.tensor, weight, unit, as_tensor(points, X.tensor.device), closest.tensor))
 
 
 def row_tiles(X: DeviceArray) -> None:
@@ -180,6 +180,11 @@ def row_tiles(X: DeviceArray) -> None:
 def draw(closest: DeviceArray, w: Any, u: np.ndarray) -> tuple[float, np.ndarray]:
     """The sum of w `closest`, and rows (m,) sampled with these probabilities by uniform numbers `u` (m,)."""
     return sampling.draw(closest.tensor, None if w is None else as_tensor(w, closest.tensor.device), u)
+
+
+def row_values(X: DeviceArray, fill: float, dtype: Any) -> DeviceArray:
+    """One value for each row (n,)."""
+    return DeviceArray(torch.full((len(X),), fill, dtype=TORCH_TYPES[np.dtype(dtype)], device=X.tensor.device))
 
 
 def unit_rows(X: DeviceArray) -> DeviceArray:
@@ -210,6 +215,7 @@ class _State:
         from coterie.kernels.cuda.certified import CertifiedRows
 
         self.rows, self.last_pass = CertifiedRows(X), None
+        self.pivot = as_numpy(self.rows.pivot)
 
     def pass_of(self, k: int) -> Any:
         """The pass with k clusters; its state stays until another number of clusters is used."""

@@ -71,14 +71,8 @@ def _fast(X: DeviceArray, g: Gaussians) -> SoftSums | None:
     ends = np.concatenate([X.state["range"], g.means])
     extent = float(np.abs(ends - g.origin).max())
     components = FullComponents(g.means, g.factor, g.offset, g.origin, extent, X.tensor.device)
-    weight, sum_dx, sum_dxx, log_likelihood = components.sums(X.tensor)
-    if not all(np.isfinite(each).all() for each in (weight, sum_dx, sum_dxx, log_likelihood)):
-        return None
-    shift = g.means - components.means  # the rounding of the means to float32
-    cross = sum_dx[:, :, None] * shift[:, None, :]
-    square = weight[:, None, None] * shift[:, :, None] * shift[:, None, :]
-    sum_dxx = sum_dxx - cross - cross.transpose(0, 2, 1) + square
-    return SoftSums(weight, sum_dx - weight[:, None] * shift, sum_dxx, log_likelihood, log_likelihood)
+    sums = components.sums(X.tensor, g.means)
+    return SoftSums(*sums, sums[-1]) if all(np.isfinite(each).all() for each in sums) else None
 
 
 def weighted_sums(X: DeviceArray, resp: Any, g: Gaussians) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -166,12 +166,16 @@ class FullComponents:
             *torch.from_numpy(numbers).to(device),
         ]  # fmt: skip
 
-    def sums(self, X: torch.Tensor) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+    def sums(self, X: torch.Tensor, means: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
         """Sums of r (k,), of r (x - m) (k, d) and of r (x - m)(x - m)' (k, d, d) about `means`; log-likelihood."""
         (k, d), size = self.means.shape, max(1024, SCORES // len(self.means))
         parts = [self._part(X[start : start + size]) for start in range(0, len(X), size)]
         weight, sum_dx, sum_dxx, logs = (sum(each) for each in zip(*parts, strict=True))
         sum_dx, sum_dxx = sum_dx[:, :d] / self.scale, sum_dxx[:, :d, :d] / self.scale**2
+        shift = torch.from_numpy(means - self.means).to(X.device)  # the rounding of the means to float32
+        moved = sum_dx - 0.5 * weight[:, None] * shift
+        cross = moved[:, :, None] * shift[:, None, :]
+        sum_dx, sum_dxx = sum_dx - weight[:, None] * shift, sum_dxx - cross - cross.transpose(1, 2)
         host = torch.cat([weight.ravel(), sum_dx.ravel(), sum_dxx.ravel(), logs.view(1)]).cpu().numpy()
         weight, sum_dx, sum_dxx, logs = np.split(host, np.cumsum([k, k * d, k * d * d]))
         return weight, sum_dx.reshape(k, d), sum_dxx.reshape(k, d, d), float(logs[0])
