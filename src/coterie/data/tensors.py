@@ -74,11 +74,10 @@ def is_worth_a_gpu(X: Any, k: int) -> bool:
     An iteration takes 2 n d k operations. If a fit takes less than some seconds on the CPU, starting PyTorch, compiling
     kernels and copying the rows take longer.
     """
-    shape = getattr(X, "shape", ())
-    if len(shape) != 2 or not isinstance(X, np.ndarray) or X.dtype.kind != "f" or find_spec("torch") is None:
+    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind != "f" or find_spec("torch") is None:
         return False
     limit = AUTO_WORK if "torch" in sys.modules else FIRST_WORK
-    return bool(shape[0] * shape[1] * k >= limit and not device_problem())
+    return X.size * k >= limit and not device_problem()
 
 
 def device_problem() -> str:

@@ -114,6 +114,11 @@ def _count_nonzero(array: DeviceArray, axis: int | None = None) -> Any:
     return int(count) if axis is None else DeviceArray(count)
 
 
+def _einsum(subscripts: str, *arrays: Any) -> DeviceArray:
+    device = next(each.tensor.device for each in arrays if isinstance(each, DeviceArray))
+    return DeviceArray(torch.einsum(subscripts, *(_operand(each, device) for each in arrays)))
+
+
 def _method(name: str, array: DeviceArray, *arguments: Any, **options: Any) -> DeviceArray:
     return getattr(array, name)(*arguments, **options)
 
@@ -123,5 +128,6 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.concatenate: _concatenate,
     np.broadcast_to: _broadcast_to,
     np.count_nonzero: _count_nonzero,
+    np.einsum: _einsum,
     **{getattr(np, name): partial(_method, name) for name in ("sum", "any", "all", "max", "min", "argmax", "argmin")},
 }
