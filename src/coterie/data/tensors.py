@@ -74,10 +74,9 @@ def is_worth_a_gpu(X: Any, k: int) -> bool:
     An iteration takes 2 n d k operations. If a fit takes less than some seconds on the CPU, starting PyTorch, compiling
     kernels and copying the rows take longer.
     """
-    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind != "f" or find_spec("torch") is None:
-        return False
     limit = AUTO_WORK if "torch" in sys.modules else FIRST_WORK
-    return X.size * k >= limit and not device_problem()
+    is_large = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f" and X.size * k >= limit
+    return is_large and find_spec("torch") is not None and not device_problem()
 
 
 def device_problem() -> str:
