@@ -1,4 +1,4 @@
-"""K-means on an NVIDIA GPU, beside plain PyTorch and flash-kmeans: ``python -m benchmarks.bench_gpu``.
+"""K-means and mixtures on an NVIDIA GPU, beside plain PyTorch and flash-kmeans: ``python -m benchmarks.bench_gpu``.
 
 An iteration is one of a real fit, from the call of one callback to the next: everything is included. The time of a row
 is the median. Peers score in TF32 or half precision, so their labels can be wrong; the column "wrong" counts them.
@@ -120,6 +120,86 @@ def lloyd_rows(shapes: list[tuple[int, int, int, float]]) -> None:
         torch.cuda.empty_cache()
 
 
+def torch_em(X: torch.Tensor, weights: torch.Tensor, means: torch.Tensor, covariances: torch.Tensor) -> Any:
+    """One iteration of EM for full covariances in plain PyTorch, with TF32 products."""
+    k, d = means.shape
+    size = max(1, (1 << 28) // (k * d))
+    factor = torch.linalg.inv(torch.linalg.cholesky(covariances)).transpose(1, 2)
+    offset = weights.log() + factor.diagonal(dim1=1, dim2=2).log().sum(1)
+    shift = (means[:, None] @ factor).reshape(-1)
+    columns = factor.permute(1, 0, 2).reshape(d, -1)
+    total, first = torch.zeros_like(weights), torch.zeros_like(means)
+    second = torch.zeros(k, d * d, device=X.device)
+    for start in range(0, len(X), size):
+        x = X[start : start + size]
+        squares = (x @ columns - shift).view(len(x), k, d).square().sum(2)
+        resp = torch.softmax(offset - 0.5 * squares, dim=1)
+        total += resp.sum(0)
+        first += resp.T @ x
+        second += resp.T @ (x[:, :, None] * x[:, None, :]).view(len(x), -1)
+    means = first / total[:, None]
+    scatter = second.view(k, d, d) / total[:, None, None] - means[:, :, None] * means[:, None, :]
+    return total / total.sum(), means, scatter + 1e-3 * torch.eye(d, device=X.device)
+
+
+def mixture_row(n: int, d: int, k: int) -> None:
+    """Full-covariance EM: a pass on the GPU, a whole iteration of a fit, and plain PyTorch."""
+    from coterie import GaussianMixture
+    from coterie.kernels.cuda import DeviceArray, gaussian
+
+    X, means = table(n, d, k)
+    times: list[float] = []
+    options = {"weights_init": np.full(k, 1 / k), "means_init": means.cpu().numpy(), "tol": 1e-9, "max_iter": 12}
+    precisions = np.repeat(np.eye(d)[None], k, axis=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = GaussianMixture(k, precisions_init=precisions, callback=lambda _: times.append(time.perf_counter()))
+        model.set_params(**options).fit(X)
+    components, rows, passes = model._fitted_model.gaussians(model._components), DeviceArray(X), []
+    for _ in range(6):
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        gaussian.em(rows, None, components)
+        passes.append(time.perf_counter() - start)
+    params = [torch.from_numpy(each).cuda().float() for each in (options["weights_init"], options["means_init"])]
+    params.append(torch.from_numpy(precisions).cuda().float())
+    peer = []
+    for _ in range(4):
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        torch_em(X, *params)
+        torch.cuda.synchronize()
+        peer.append(time.perf_counter() - start)
+    whole = 1e3 * statistics.median(np.diff(times)[1:])
+    print(
+        f"EM, full covariances, {n:,} × {d}, {k}: pass {1e3 * min(passes):.2f} ms, iteration {whole:.2f} ms, "
+        f"plain PyTorch {1e3 * min(peer):.2f} ms",
+        flush=True,
+    )
+
+
+def metric_rows(n: int) -> None:
+    """Metrics of tensors, in ms."""
+    from coterie import metrics
+
+    X, means = table(n, 32, 10)
+    labels = exact.nearest(X, means)
+    some = slice(0, min(n, 100_000))
+    calls: dict[str, Callable[[], Any]] = {
+        f"Calinski-Harabasz, {n:,} × 32": lambda: metrics.calinski_harabasz_score(X, labels),
+        f"Davies-Bouldin, {n:,} × 32": lambda: metrics.davies_bouldin_score(X, labels),
+        f"simplified silhouette, {n:,} × 32": lambda: metrics.silhouette_score(X, labels, approximation="simplified"),
+        f"silhouette, {len(X[some]):,} × 32": lambda: metrics.silhouette_score(X[some], labels[some]),
+    }
+    for name, call in calls.items():
+        call()
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        call()
+        torch.cuda.synchronize()
+        print(f"{name}: {1e3 * (time.perf_counter() - start):.0f} ms", flush=True)
+
+
 def seeding_row(n: int = 10_000_000, d: int = 128, k: int = 64) -> None:
     """Greedy k-means++, from rows on the GPU."""
     from coterie.seeding import plusplus
@@ -157,7 +237,10 @@ def main() -> None:
     factor = 10 if parser.parse_args().quick else 1
     print(torch.cuda.get_device_name(), "PyTorch", torch.__version__)
     lloyd_rows([(n // factor, d, k, floor / factor) for n, d, k, floor in SHAPES])
+    mixture_row(1_000_000 // factor, 32, 64)
+    mixture_row(10_000_000 // factor, 16, 16)
     seeding_row(10_000_000 // factor)
+    metric_rows(10_000_000 // factor)
     streaming_row(25_000_000 // factor)
 
 

@@ -66,6 +66,8 @@ class Algorithm(NamedTuple):
         Whether criteria for K evaluate its own clusters; otherwise they evaluate those of K-means.
     distributed : bool
         Whether it runs on Dask.
+    on_gpu : bool
+        Whether it runs on a GPU.
     """
 
     title: str
@@ -81,6 +83,7 @@ class Algorithm(NamedTuple):
     all_pairs: bool = False
     has_sweep: bool = True
     distributed: bool = False
+    on_gpu: bool = False
 
     @property
     def finds_k(self) -> bool:
@@ -111,9 +114,11 @@ _TEN = {"n_init": 10}
 ALGORITHMS: dict[str, Algorithm] = {
     "kmeans": Algorithm(
         "K-means", "kmeans.kmeans.KMeans", (*DESCENT, "search"), defaults=_TEN, handles_missing=True, distributed=True,
+        on_gpu=True,
     ),
     "minibatch": Algorithm(
         "mini-batch K-means", "kmeans.minibatch_kmeans.MiniBatchKMeans", (*DESCENT, "batch_size"), distributed=True,
+        on_gpu=True,
     ),
     "bisecting": Algorithm("bisecting K-means", "kmeans.bisecting_kmeans.BisectingKMeans", distributed=True),
     "balanced": Algorithm(
@@ -121,7 +126,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     ),
     "spherical": Algorithm(
         "spherical K-means", "kmeans.spherical_kmeans.SphericalKMeans", (*DESCENT, "search"), defaults=_TEN,
-        directions=True, distributed=True,
+        directions=True, distributed=True, on_gpu=True,
     ),
     "kmedians": Algorithm(
         "K-medians", "kmeans.kmedians.KMedians", (*DESCENT, "search", "metric"), defaults=_TEN, distributed=True,
@@ -129,15 +134,16 @@ ALGORITHMS: dict[str, Algorithm] = {
     "kmedoids": Algorithm("K-medoids", "medoids.kmedoids.KMedoids", ("n_init", "max_iter", "search", "metric")),
     "fuzzy": Algorithm(
         "fuzzy c-means", "kmeans.fuzzy_c_means.FuzzyCMeans", (*DESCENT, "search", "fuzzifier"), distributed=True,
+        on_gpu=True,
     ),
     "kernel": Algorithm("kernel K-means", "kmeans.kernel_kmeans.KernelKMeans", (*DESCENT, "kernel", "gamma")),
     "gmm": Algorithm(
         "Gaussian mixture", "mixture.gaussian_mixture.GaussianMixture", (*DESCENT, "covariance"),
-        k_parameter="n_components", handles_missing=True, distributed=True,
+        k_parameter="n_components", handles_missing=True, distributed=True, on_gpu=True,
     ),
     "bayes-gmm": Algorithm(
         "Bayesian Gaussian mixture", "mixture.bayesian_mixture.BayesianGaussianMixture", (*DESCENT, "covariance"),
-        k_parameter="n_components", has_sweep=False, distributed=True,
+        k_parameter="n_components", has_sweep=False, distributed=True, on_gpu=True,
     ),
     "mixture": Algorithm(
         "mixture", "mixture.family_mixture.Mixture", k_parameter="n_components", handles_missing=True, mixed=True,

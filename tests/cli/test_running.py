@@ -48,7 +48,10 @@ def test_a_processor_is_what_computes(cloud, device):
 def test_a_gpu_is_rejected_in_a_line_before_the_work_begins(cloud, capsys, command):
     assert main([*command, "--device", "cuda"]) == 2
     captured = capsys.readouterr()
-    message = "Error: --device cuda is for coterie fit -a kmeans with a number of clusters, such as -k 8.\n"
+    message = (
+        "Error: --device cuda is for coterie fit -k with a number, such as 8, and -a kmeans, minibatch, spherical, "
+        "fuzzy, gmm or bayes-gmm.\n"
+    )
     assert (captured.out, captured.err) == ("", message)
 
 

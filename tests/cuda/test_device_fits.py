@@ -10,6 +10,7 @@ from coterie.errors import InputError, ParameterError
 torch = pytest.importorskip("torch", reason="rows on a device need PyTorch: pip install 'coterie[gpu]'")
 
 from coterie.data import tensors  # noqa: E402
+from coterie.engines.cuda import Cuda  # noqa: E402
 
 rng = np.random.default_rng(0)
 X = (rng.normal(size=(900, 4)) + 5 * rng.normal(size=(5, 4))[rng.integers(5, size=900)]).astype(np.float32)
@@ -137,3 +138,20 @@ def test_tensors_on_the_cpu_are_arrays_unless_a_device_is_chosen():
 def test_an_unknown_device_is_an_error():
     with pytest.raises(ParameterError, match="device must be 'auto', 'cpu' or 'cuda'; got 'gpu'"):
         KMeans(2, device="gpu").fit(X)
+
+
+def test_auto_chooses_the_gpu_for_much_work_that_it_supports(monkeypatch, capsys):
+    steps = []
+    run = Cuda._run
+    monkeypatch.setattr(Cuda, "_run", lambda self, step, *rest: (steps.append(step), run(self, step, *rest))[1])
+    options = {"init": X[:5], "random_state": 0}
+    expected = KMeans(5, **options).fit(X).labels_  # too little work
+    assert not steps
+    monkeypatch.setattr(tensors, "AUTO_WORK", 900 * 4 * 5)
+    for unsupported in ({"search": "fast"}, {"engine": "serial"}, {"device": "cpu"}):
+        KMeans(5, **{**options, **unsupported}).fit(X)
+    assert not steps
+    labels = KMeans(5, verbose=1, **options).fit(X).labels_
+    assert steps
+    assert "device: cuda, because a pass over X takes 3.6e+04 operations" in capsys.readouterr().out
+    np.testing.assert_array_equal(labels, expected)

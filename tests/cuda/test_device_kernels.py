@@ -1,15 +1,25 @@
 """Kernels for rows on a device, on CPU tensors, against the NumPy kernels that define the results."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
+from coterie.data.memory import MemorySource
+from coterie.engines.local import Serial
 from coterie.kernels import plain
+from coterie.metrics import silhouette_samples
+from coterie.metrics.labels import Labels
+from coterie.metrics.moments import cluster_moments
+from coterie.metrics.silhouette_simplified import _simplified
 
 torch = pytest.importorskip("torch", reason="the kernels for devices need PyTorch: pip install 'coterie[gpu]'")
 
 from coterie import kernels  # noqa: E402
+from coterie.data import tensors  # noqa: E402
+from coterie.engines.cuda import Cuda  # noqa: E402
 from coterie.kernels import cuda  # noqa: E402
-from coterie.kernels.cuda import exact  # noqa: E402
+from coterie.kernels.cuda import exact, labelled  # noqa: E402
 from coterie.kernels.cuda.cluster_sums import by_cluster  # noqa: E402
 
 rng = np.random.default_rng(0)
@@ -48,7 +58,7 @@ def test_labels_and_sums_are_those_of_numpy(kind, dtype):
         np.testing.assert_array_equal(np.asarray(labels), expected_labels)
         assert sums.moved == expected.moved
         np.testing.assert_allclose(sums.weight, expected.weight, rtol=1e-12)
-        np.testing.assert_allclose(sums.sum_dx.numpy(), expected.sum_dx, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(sums.sum_dx, expected.sum_dx, rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(sums.cost, expected.cost, rtol=1e-12, atol=1e-12)
 
 
@@ -120,6 +130,30 @@ def test_half_precision_rows_keep_their_values(kind):
     rows, centers = cuda.DeviceArray(X), X[:5].float().numpy()
     assert rows.dtype == np.float32
     np.testing.assert_array_equal(np.asarray(cuda.nearest(rows, centers)), plain.nearest(X.float().numpy(), centers))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_moments_and_silhouettes_of_clusters_are_those_of_numpy(weighted, monkeypatch):
+    monkeypatch.setattr(tensors, "DEVICE", "cpu")
+    monkeypatch.setattr("coterie.kernels.cuda.labelled.BLOCK", 100**2)
+    X, codes = rows_of("far", n=300, dtype=np.float64), rng.integers(4, size=300)
+    w = rng.integers(0, 3, size=300).astype(float) if weighted else None
+    if weighted:
+        w[codes == 2] = 0.0  # a cluster without weight
+    labels = Labels(codes, np.arange(4))
+    memory, device = MemorySource(X, w, y=codes), tensors.tensor_source(X, w, codes)
+    expected, moments = cluster_moments(memory, Serial(), labels), cluster_moments(device, Cuda(), labels)
+    for a, b in zip((*moments[2:], *moments.means), (*expected[2:], *expected.means), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
+    weight = np.bincount(codes, w, 4).astype(float)
+    for squared in (False, True):
+        sums = (
+            partial(_simplified, moments, weight, squared)(chunk)
+            for chunk in (device.parts()[0](), memory.pick(slice(None)))
+        )
+        np.testing.assert_allclose(*sums, rtol=1e-9, atol=1e-9)
+    values = np.asarray(labelled.silhouettes(on_cpu(X), w, codes, 4))
+    np.testing.assert_allclose(values, silhouette_samples(X, codes, sample_weight=w), rtol=1e-9, atol=1e-12)
 
 
 def test_no_rows_have_no_sums():

@@ -1,12 +1,14 @@
 """Triton kernels and fits on an NVIDIA GPU; `make gpu-test` runs these tests."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from coterie import KMeans
 from coterie.data import tensors
-from coterie.errors import InputError
+from coterie.errors import InputError, ParameterError
 
 torch = pytest.importorskip("torch", reason="a GPU needs PyTorch: pip install 'coterie[gpu]'")
 pytestmark = [
@@ -169,6 +171,28 @@ def test_rows_larger_than_the_memory_of_the_gpu_are_streamed(monkeypatch):
     np.testing.assert_array_equal(streamed.predict(read_only), resident.labels_)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_mixtures_of_streamed_rows_are_those_of_resident_ones(dtype, monkeypatch):
+    from coterie import GaussianMixture, Mixture
+
+    X = table(20_000, 6, 3)[0].cpu().numpy().astype(dtype)
+    counts = np.floor(np.exp(np.clip(X, -2, 2)))
+    labels = np.arange(20_000) % 3
+    for model, rows in (
+        (GaussianMixture(3, init_params=labels), X),
+        (Mixture(3, "poisson", init_params=labels), counts),
+    ):
+        model.set_params(device="cuda", max_iter=5)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            resident = model.fit(rows).log_likelihood_
+            with monkeypatch.context() as patch:
+                patch.setattr(tensors, "FREE_FRACTION", 0.0)
+                patch.setattr(tensors, "STREAMED_PART", 1 << 17)
+                assert len(tensors.tensor_source(rows).parts()) > 3
+                assert model.fit(rows).log_likelihood_ == pytest.approx(resident, rel=1e-6)
+
+
 def test_too_little_memory_is_one_sentence_and_frees_it(monkeypatch):
     X, _ = table(1000, 8, 4)
 
@@ -192,7 +216,7 @@ def test_costs_of_seeding_are_those_of_pytorch(n, d):
         closest, expected = (torch.full((n,), float("inf"), device="cuda") for _ in range(2))
         for first in range(3):
             some = points[first : first + 4]
-            sums = cuda.potentials(cuda.DeviceArray(X), w, 3.0, some, cuda.DeviceArray(closest))
+            sums = cuda.potentials(cuda.DeviceArray(X), w, 3.0, some.cpu().numpy(), cuda.DeviceArray(closest))
             np.testing.assert_allclose(sums, sampling.potentials(X, w, 3.0, some, expected).cpu(), rtol=2e-5)
             torch.testing.assert_close(closest, expected, rtol=1e-5, atol=1e-6)
 
@@ -214,3 +238,109 @@ def test_the_statistics_of_a_pass_do_not_depend_on_the_memo():
             assert torch.equal(stats.sum_dx, fresh.sum_dx)
             np.testing.assert_array_equal(stats.cost, fresh.cost)
             np.testing.assert_array_equal(np.asarray(memo.labels), np.asarray(model.assign(np.asarray(centers), rows)))
+
+
+def gaussians(k, d, spread=2.0, shift=0.0, seed=0):
+    """Components with full covariances."""
+    from coterie.kernels.plain.gaussian import Gaussians
+
+    rng = np.random.default_rng(seed)
+    roots = rng.normal(size=(k, d, d)) / np.sqrt(d) + np.eye(d)
+    factor = np.linalg.inv(np.linalg.cholesky(roots @ roots.transpose(0, 2, 1))).transpose(0, 2, 1)
+    offset = np.log(1 / k) - 0.5 * d * np.log(2 * np.pi) + np.log(np.diagonal(factor, axis1=1, axis2=2)).sum(axis=1)
+    means = spread * rng.normal(size=(k, d)) + shift
+    return Gaussians("full", offset, means, factor, means.mean(axis=0)), roots
+
+
+def rows_of(g, roots, n, seed=1):
+    rng = np.random.default_rng(seed)
+    z = rng.integers(len(roots), size=n)
+    noise = np.einsum("nij,nj->ni", roots[z], rng.normal(size=(n, roots.shape[1])))
+    return torch.from_numpy((g.means[z] + noise).astype(np.float32)).cuda()
+
+
+@pytest.mark.parametrize("spread, shift", [(2.0, 0.0), (2.0, 300.0), (30.0, 0.0)])
+@pytest.mark.parametrize("n, d, k", [(20_001, 32, 17), (5000, 16, 16), (999, 5, 3), (3000, 100, 7), (3001, 20, 130)])
+def test_sums_of_full_covariances_are_those_of_float64(n, d, k, spread, shift):
+    from coterie.kernels import cuda
+
+    g, roots = gaussians(k, d, spread, shift)
+    X = rows_of(g, roots, n)
+    fast, again = (cuda.em(cuda.DeviceArray(X), None, g) for _ in range(2))
+    exact = cuda.em(cuda.DeviceArray(X.double()), None, g)
+    assert all(np.array_equal(a, b) for a, b in zip(fast, again, strict=True))
+    assert fast.log_likelihood == pytest.approx(exact.log_likelihood, rel=3e-6)
+    weight = np.maximum(exact.weight, 1.0)
+    np.testing.assert_allclose(fast.weight, exact.weight, rtol=3e-4, atol=1e-3)
+    assert (np.abs(fast.sum_dx - exact.sum_dx) / weight[:, None]).max() < 1e-3
+    assert (np.abs(fast.sum_dxx - exact.sum_dxx) / weight[:, None, None]).max() < 1e-2
+
+
+@pytest.mark.parametrize("form", ["full", "tied", "diag", "spherical"])
+def test_sums_of_gaussians_on_a_gpu_are_those_of_numpy(form):
+    from coterie.kernels import cuda, plain
+
+    g, roots = gaussians(5, 6)
+    factor = {"full": g.factor, "tied": g.factor[0], "diag": np.abs(g.factor[:, 0]) + 0.1, "spherical": np.ones(5)}
+    g = g._replace(form=form, factor=factor[form])
+    X = rows_of(g, roots, 2000).double()
+    w = torch.rand(2000, dtype=torch.float64, device="cuda")
+    for weights in (None, w):
+        sums = cuda.em(cuda.DeviceArray(X), weights, g)
+        expected = plain.em(X.cpu().numpy(), None if weights is None else w.cpu().numpy(), g)
+        for a, b in zip(sums, expected, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-8)
+
+
+def test_mixtures_give_tensors_and_the_same_bits_in_every_run():
+    from coterie import BayesianGaussianMixture, FuzzyCMeans, GaussianMixture, MiniBatchKMeans, Mixture, SphericalKMeans
+
+    X, _ = table(6000, 8, 4)
+    counts = torch.poisson(torch.exp(X.clamp(-2, 2)))
+    for model, rows in (
+        (GaussianMixture(4, random_state=0), X),
+        (GaussianMixture(4, covariance_type="VEV", random_state=0), X.double()),
+        (BayesianGaussianMixture(5, random_state=0), X),
+        (Mixture(3, "poisson", random_state=0), counts),
+        (SphericalKMeans(4, random_state=0), X),
+        (FuzzyCMeans(4, random_state=0), X),
+        (MiniBatchKMeans(4, random_state=0), X),
+    ):
+        first = model.fit(rows).labels_
+        results = model.predict(rows), model.score(rows)
+        assert first.device == rows.device
+        assert torch.equal(results[0], first) or isinstance(model, MiniBatchKMeans)
+        assert torch.equal(model.fit(rows).labels_, first)
+        assert model.score(rows) == results[1]
+    assert model.transform(X).device == X.device
+    assert GaussianMixture(2, random_state=0).fit(X).predict_proba(X).device == X.device
+
+
+def test_metrics_of_tensors_are_those_of_arrays():
+    from coterie import metrics
+    from coterie.distances import pairwise
+
+    X, _ = table(3000, 5, 4)
+    labels = KMeans(4, random_state=0).fit(X).labels_
+    array, codes = X.cpu().numpy(), labels.cpu().numpy()
+    for score in (metrics.calinski_harabasz_score, metrics.davies_bouldin_score, metrics.inertia):
+        assert score(X, labels) == pytest.approx(score(array, codes), rel=1e-6)
+    for options in ({}, {"approximation": "simplified"}, {"average": "macro"}):
+        expected = metrics.silhouette_score(array, codes, **options)
+        assert metrics.silhouette_score(X, labels, **options) == pytest.approx(expected, rel=1e-5)
+    w = torch.randint(0, 3, (3000,), device="cuda").double()
+    expected = metrics.silhouette_score(array, codes, sample_weight=w.cpu().numpy())
+    assert metrics.silhouette_score(X, labels, sample_weight=w) == pytest.approx(expected, rel=1e-5)
+    with pytest.raises(ParameterError, match="metric='cosine' is not supported for tensors on a GPU"):
+        metrics.silhouette_samples(X, labels, metric="cosine")
+    with pytest.raises(ParameterError, match="approximation='medoid'"):
+        metrics.silhouette_score(X, labels, approximation="medoid")
+    with pytest.raises(ParameterError, match="got metric='dtw': pass X"):
+        pairwise(X[:5], metric="dtw")
+    values = metrics.silhouette_samples(X, labels)
+    assert values.device == X.device
+    np.testing.assert_allclose(values.cpu(), metrics.silhouette_samples(array, codes), rtol=1e-3, atol=1e-5)
+    distances = pairwise(X[:50], X[50:90])
+    assert distances.device == X.device
+    np.testing.assert_allclose(distances.cpu(), pairwise(array[:50], array[50:90]), rtol=1e-5)
+    assert not pairwise(X[:50]).diagonal().any()

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from coterie import interrupts, machine
+from coterie.base.device_options import check_options_on_device, chosen_device
 from coterie.core import loop
 from coterie.core.arguments import as_rng
 from coterie.core.arrays import is_sparse
@@ -30,7 +31,7 @@ from coterie.data.memory import MemorySource
 from coterie.data.open_files import scan_files
 from coterie.data.scale_check import check_weights, divide_by_scale
 from coterie.data.summary import Summary, summarize
-from coterie.data.tensors import check_device, is_on_device
+from coterie.data.tensors import as_array, check_device, is_on_device
 from coterie.engines import as_engine, local, released_on_error
 from coterie.errors import InputError, ParameterError, ScaleError
 from coterie.sklearn_export import SklearnExport
@@ -66,6 +67,11 @@ class Estimator(EstimatorHTMLMixin, SklearnExport, BaseEstimator):
     def _device(self) -> str:
         """Where the rows are processed; estimators without the option `device` use the CPU."""
         return check_device(getattr(self, "device", "cpu"))
+
+    @property
+    def _not_on_device(self) -> dict[str, str]:
+        """Options whose values a GPU does not support, and what to use instead."""
+        return {}
 
     @property
     def _sparse(self) -> bool:
@@ -161,7 +167,9 @@ class Estimator(EstimatorHTMLMixin, SklearnExport, BaseEstimator):
     def _open_rows(self, X: Any, sample_weight: Any, first: bool, y: Any = None) -> tuple[Source, Engine, Summary]:
         """The rows unchanged, the engine and a summary; unless `first`, the columns must be those of `fit`."""
         X = self._read(X)
-        source = as_source(X, sample_weight, y, self._device)
+        source = as_source(X, sample_weight, y, chosen_device(self, self._device, X))
+        if source.engine == "cuda":
+            check_options_on_device(self)
         if not self._sparse and is_sparse(getattr(source, "X", None)):
             raise InputError(f"Input X is sparse: {self._name_in_errors} needs dense rows (X.toarray() converts them)")
         self._check_columns(X, source, BaseEstimator() if first else self, reset=first)
@@ -203,6 +211,8 @@ class Estimator(EstimatorHTMLMixin, SklearnExport, BaseEstimator):
             return X
         is_local = isinstance(self.engine, local.Serial | local.Threads) or self.engine in ("auto", "serial", "threads")
         return opened(X) if is_local or not is_paths(X) else scan_files(X, cache="none")
+
+    _as_array = staticmethod(as_array)
 
     @staticmethod
     def _is_stream(X: Any) -> bool:
@@ -257,7 +267,8 @@ class Estimator(EstimatorHTMLMixin, SklearnExport, BaseEstimator):
         """Rows and weights divided by their scale; files that are read in every pass stay a source."""
         source = self._source(X, sample_weight)
         scaled = divide_by_scale(source, scale, as_engine(self.engine, source, self.n_jobs))
-        return getattr(scaled, "X", scaled), scaled.w
+        rows = getattr(scaled, "X", scaled)
+        return rows if is_on_device(X) else as_array(rows), scaled.w
 
     def _source(self, X: Any, sample_weight: Any) -> Any:
         """The rows, unchanged."""

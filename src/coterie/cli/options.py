@@ -148,7 +148,7 @@ class RunOptions(OptionGroup):
     threads: Annotated[int | None, Parameter(
         help="Number of threads; default: all cores. The result does not depend on it.",
     )] = None  # fmt: skip
-    device: Annotated[Device, Parameter(help="Device to use: auto, cpu, or cuda (K-means).")] = "auto"
+    device: Annotated[Device, Parameter(help="Device to use: auto, cpu, or cuda (K-means and mixtures).")] = "auto"
     batch_rows: BatchRows = None
 
 

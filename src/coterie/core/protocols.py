@@ -54,7 +54,10 @@ class Source(Protocol):
 
     def parts(self) -> Sequence[Any]: ...
     def pick(self, rows: Any) -> Chunk:
-        """A few rows, by index or slice, in this order."""
+        """A few rows, by index or slice, in this order; in main memory."""
+
+    def gather(self, rows: Any) -> Chunk:
+        """Rows, by index or slice, where the engine computes."""
 
     def subset(self, rows: Any) -> Source:
         """Many rows, by index, as a new source."""

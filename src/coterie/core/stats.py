@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any, NamedTuple, Self, TypeVar
 
+import numpy as np
+
 T = TypeVar("T")
 FAN_IN = 8  # nodes that are added up to one node of the next level
 
@@ -30,6 +32,18 @@ class Stats:
 
     def leaves(self) -> list[Any]:
         return [getattr(self, name) for name in self.__dataclass_fields__]  # `fields` would take longer than a sum
+
+    def in_main_memory(self) -> Self:
+        """The same statistics, without arrays on a device."""
+        return type(self)(*map(_in_main_memory, self.leaves()))
+
+
+def _in_main_memory(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_in_main_memory, value))
+    if isinstance(value, Stats):
+        return value.in_main_memory()
+    return np.asarray(value) if hasattr(value, "tensor") else value
 
 
 @dataclass(frozen=True)

@@ -197,6 +197,8 @@ class FileSource:
         X, from_files = self._take(index)
         return Chunk(X, w if from_files is None else from_files, 0, y)
 
+    gather = pick
+
     def _take(self, index: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any] | None]:
         """Rows by index, and their weights if these are in the files, from the parts that contain them."""
         order = np.argsort(index, kind="stable")

@@ -42,6 +42,12 @@ class ArraySource:
         dtype: np.dtype[Any] = self.X.dtype
         return dtype
 
+    def pick(self, rows: Any) -> Chunk:
+        raise NotImplementedError
+
+    def gather(self, rows: Any) -> Chunk:
+        return self.pick(rows)
+
     def _row_values(self, rows: Any) -> Iterator[Any]:
         return (None if values is None else values[rows] for values in (self.w, self.y))
 

@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any
 
@@ -23,7 +24,10 @@ DEVICE = "cuda"  # where the rows of a `TensorSource` are
 INSTALL = 'pip install "coterie[gpu]"'
 PART_ROWS = 1 << 27  # of rows that are on the device
 STREAMED_PART = 1 << 27  # bytes of a part that is copied to the device in every pass
+MAPPED_VALUES = 1 << 26  # that a function of rows receives at once
 ROW_BYTES = 96  # memory on the device for the labels, norms and lists of a row
+AUTO_WORK = 1 << 32  # multiply-adds of a pass from which a GPU is faster than the CPU, with the copy of the rows
+FIRST_WORK = 1 << 34  # the same if PyTorch is not imported yet, which takes seconds
 FREE_FRACTION = 0.85  # of the free memory of the device that rows may take
 
 
@@ -64,6 +68,17 @@ def check_device(device: Any) -> str:
     return str(device)
 
 
+def is_worth_a_gpu(X: Any, k: int) -> bool:
+    """Whether a fit of dense rows in memory with k clusters is faster on a GPU, and there is one.
+
+    An iteration takes 2 n d k operations. If a fit takes less than some seconds on the CPU, starting PyTorch, compiling
+    kernels and copying the rows take longer.
+    """
+    limit = AUTO_WORK if "torch" in sys.modules else FIRST_WORK
+    is_large = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f" and X.size * k >= limit
+    return is_large and find_spec("torch") is not None and not device_problem()
+
+
 def device_problem() -> str:
     """Why no CUDA device can be used, and what to do; empty if one is available."""
     try:
@@ -81,9 +96,10 @@ def device_problem() -> str:
 class TensorSource(ArraySource):
     """Rows on a device, or rows in main memory that are copied there part by part in every pass."""
 
-    X: Any  # (n, d) as the user passed them: an array or a tensor
+    X: Any  # (n, d) an array or a tensor
     tensor: Any  # (n, d) the same rows as a tensor on the device, or in main memory
     device: Any
+    gives_tensors: bool = False  # whether results with one value per row are tensors, as the rows of the user are
     w: Any = None  # (n,) on the device
     columns: list[str] | None = None
     y: Any = None
@@ -117,25 +133,39 @@ class TensorSource(ArraySource):
     def pick(self, rows: Any) -> Chunk:
         from coterie.kernels.cuda.device_array import DeviceArray
 
-        w, y = self._row_values(rows)
-        return Chunk(DeviceArray(self.tensor)[rows], w, 0, y)
+        w, y = (None if values is None else np.asarray(values) for values in self._row_values(rows))
+        return Chunk(np.asarray(DeviceArray(self.tensor)[rows]), w, 0, y)
+
+    def gather(self, rows: Any) -> Chunk:
+        """Rows on the device."""
+        from coterie.kernels.cuda.device_array import DeviceArray, as_tensor
+
+        index = rows if isinstance(rows, slice) else as_tensor(np.asarray(rows), self.tensor.device)
+        w, y = (
+            None if values is None else DeviceArray(as_tensor(values, self.device)[_moved(index, self.device)])
+            for values in (self.w, self.y)
+        )
+        return Chunk(DeviceArray(self.tensor[index].to(self.device)), w, 0, y)
 
     def subset(self, rows: Any) -> TensorSource:
         import torch
 
         w, y = self._row_values(rows)
         tensor = self.tensor[torch.as_tensor(np.asarray(rows), device=self.tensor.device)]
-        return _on_device(tensor, tensor, self.device, w, self.columns, y)
+        source = _on_device(tensor, tensor, self.device, w, self.columns, y)
+        return replace(source, gives_tensors=self.gives_tensors)
 
     def map_rows(self, function: Callable[[Any], Any], engine: Engine) -> TensorSource:
-        """The function is applied to parts of the rows in main memory."""
+        """The function is applied to blocks of rows on the device."""
         import torch
 
-        from coterie.kernels.cuda.device_array import TORCH_TYPES, as_numpy
+        from coterie.kernels.cuda.device_array import TORCH_TYPES, DeviceArray, as_tensor
 
         tensor = torch.empty(self.shape, dtype=TORCH_TYPES[self.dtype], device=self.tensor.device)
-        for start, stop in pairwise(self._bounds()):
-            tensor[start:stop] = torch.from_numpy(function(as_numpy(self.tensor[start:stop])))
+        size = max(1, MAPPED_VALUES // self.shape[1])
+        for start in range(0, len(tensor), size):
+            rows = DeviceArray(self.tensor[start : start + size].to(self.device).to(tensor.dtype))
+            tensor[start : start + size] = as_tensor(function(rows), tensor.device)
         return replace(self, X=tensor, tensor=tensor, _parts=[])
 
     def allocate(self, fill: Any, dtype: Any) -> list[Any]:
@@ -150,13 +180,13 @@ class TensorSource(ArraySource):
         ]
 
     def join(self, pieces: list[Any]) -> Any:
-        """A tensor on the device of `X` if it is a tensor, otherwise an array."""
+        """A tensor on the device if the rows of the user are there, otherwise an array."""
         import torch
 
         from coterie.kernels.cuda.device_array import as_numpy, as_tensor
 
         whole = torch.cat([as_tensor(piece, self.device) for piece in pieces])
-        return whole.to(self.X.device) if is_tensor(self.X) else as_numpy(whole)
+        return whole if self.gives_tensors else as_numpy(whole)
 
 
 class _Part:
@@ -167,7 +197,7 @@ class _Part:
 
         self.index, self.first, self.device, self.rows = index, start, source.device, source.tensor[start:stop]
         self.w = None if source.w is None else DeviceArray(as_tensor(source.w, source.device)[start:stop])
-        self.y = None if source.y is None else source.y[start:stop]
+        self.y = None if source.y is None else DeviceArray(as_tensor(source.y, source.device)[start:stop])
         self.resident = DeviceArray(self.rows) if source.is_resident else None
         self.copy: Any = None  # of the rows on the device, while it is made
         self.is_copied: Any = None  # event
@@ -197,6 +227,10 @@ class _Part:
         rows, self.copy = self.copy, None
         rows.record_stream(current)
         return Chunk(DeviceArray(rows), self.w, self.index, self.y, self.first)
+
+
+def _moved(index: Any, device: Any) -> Any:
+    return index if isinstance(index, slice) else index.to(device)
 
 
 @cache
@@ -256,7 +290,8 @@ def _on_device(X: Any, tensor: Any, device: Any, w: Any, columns: Any, y: Any) -
             tensor = tensor.to(device)
         else:
             _pin(tensor)
-    return TensorSource(X, tensor, device, None if w is None else DeviceArray(as_tensor(w, device)), columns, y)
+    w = None if w is None else DeviceArray(as_tensor(w, device))
+    return TensorSource(X, tensor, device, is_on_device(X), w, columns, y)
 
 
 def _fits(tensor: Any, device: Any) -> bool:

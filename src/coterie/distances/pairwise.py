@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from coterie import machine
+from coterie import kernels, machine
 from coterie.core.arrays import Array
+from coterie.data import as_source
+from coterie.data.tensors import is_on_device
 from coterie.distances.distance import Distance, as_distance
 from coterie.errors import InputError, ParameterError
 
@@ -67,6 +69,8 @@ def pairwise(
     >>> pairwise([[0.0, 0.0], [3.0, 4.0]], metric="manhattan", condensed=True)
     array([7.])
     """
+    if is_on_device(X):
+        return _on_device(X, Y, metric, condensed, out, params)
     if condensed and Y is not None:
         raise ParameterError("condensed=True requires Y=None: a condensed result contains the distances within X only")
     distance, A, B = fit_and_prepare(as_distance(metric, **params), X, Y)
@@ -87,6 +91,19 @@ def pairwise(
         max_rows = MIRRORED if B is None and distance.symmetric else None
         machine.run_in_threads(step, strips(n, m, distance.work, max_rows), n_jobs)
     return result
+
+
+def _on_device(X: Any, Y: Any, metric: Any, condensed: bool, out: Any, params: dict[str, Any]) -> Any:
+    """Distances of rows on a GPU, as a tensor there."""
+    if metric not in ("euclidean", "sqeuclidean") or condensed or out is not None or params:
+        raise ParameterError(
+            "tensors on a GPU support metric='euclidean' and 'sqeuclidean', without condensed, out and parameters; got "
+            f"metric={metric!r}: pass X.cpu() for the others"
+        )
+    rows, others = (as_source(each, device="auto").gather(slice(None)).X for each in (X, X if Y is None else Y))
+    dtype = np.result_type(rows.dtype, others.dtype)
+    distances = kernels.for_centers(rows, len(others)).distances(rows.astype(dtype, copy=False), others)
+    return (distances if metric == "euclidean" else distances**2).tensor
 
 
 def fit_and_prepare(distance: Distance, X: Any, Y: Any = None) -> tuple[Distance, Any, Any]:

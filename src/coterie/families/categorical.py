@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from scipy import sparse
 
+from coterie import kernels
 from coterie.core.stored import stored
 from coterie.errors import InputError, ParameterError
 from coterie.families import simplex
@@ -167,20 +167,15 @@ class Categorical(ConjugateFamily):
 
     # density
 
-    def features(self, X: np.ndarray) -> sparse.csr_array:
+    def features(self, X: Any) -> Any:
         """One-hot rows (n, all categories); a missing value is 0 in all its categories."""
-        n, d = X.shape
         ends = np.cumsum([len(levels) for levels in self._levels])
         first = np.append(0, ends[:-1]).astype(np.int32)  # position of the first category of each column
         observed = ~np.isnan(X)
         indices = np.where(observed, X, 0).astype(np.int32) + first
         if not ((indices >= first) & (indices < ends)).all():  # SciPy would read and write outside of its arrays
             raise InputError("X has values that are not codes of the categories of this family")
-        if observed.all():
-            indices, indptr = indices.ravel(), np.arange(0, n * d + 1, d, dtype=np.int32)
-        else:
-            indices, indptr = indices[observed], np.concatenate([[0], observed.sum(axis=1).cumsum()]).astype(np.int32)
-        return sparse.csr_array((np.ones(len(indices)), indices, indptr), shape=(n, int(ends[-1])))
+        return kernels.select("products", X, 1).one_hot(indices, observed, int(ends[-1]))
 
     # parameters
 

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from scipy import special
 
 from coterie.core.arrays import is_sparse
+from coterie.core.ufuncs import gammaln, xlog1py, xlogy
 from coterie.families.exponential_family import ConjugateFamily
 from coterie.families.family import Survey
 
@@ -69,7 +69,7 @@ class CountFamily(ConjugateFamily):
 def deviances(X: np.ndarray, means: np.ndarray) -> np.ndarray:
     """D of counts (n, d) and means (d,) or (n, d), which must be positive; exact up to rounding of X - means."""
     difference = X - means
-    return special.xlog1py(X, difference / means) - difference
+    return xlog1py(X, difference / means) - difference
 
 
 def saturated(x: np.ndarray) -> np.ndarray:
@@ -77,7 +77,7 @@ def saturated(x: np.ndarray) -> np.ndarray:
     inverse = 1.0 / np.maximum(x, STIRLING)
     series = 0.5 * np.log(inverse / (2.0 * np.pi)) - stirling(inverse)
     small = np.where(x < STIRLING, x, 0.0)
-    return np.where(x < STIRLING, special.xlogy(small, small) - small - special.gammaln(small + 1.0), series)
+    return np.where(x < STIRLING, xlogy(small, small) - small - gammaln(small + 1.0), series)
 
 
 def stirling(inverse: np.ndarray) -> np.ndarray:

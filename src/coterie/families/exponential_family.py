@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from coterie import kernels
-from coterie.core.arrays import is_sparse
+from coterie.core.arrays import as_float64, column_sums, is_sparse
 from coterie.core.stats import Stats
 from coterie.core.stored import stored
 from coterie.errors import ParameterError
@@ -121,7 +121,7 @@ class ExponentialFamily(Family):
     def features(self, X: Any) -> Any:
         if is_sparse(X):
             return X
-        X = np.asarray(X, dtype=np.float64)
+        X = as_float64(X)
         missing = np.isnan(X) if self.has_missing else None
         if missing is None or not missing.any():
             return self.sufficient(X)
@@ -143,17 +143,17 @@ class ExponentialFamily(Family):
         raise NotImplementedError
 
     def row_base(self, X: Any) -> np.ndarray:
-        X = X if is_sparse(X) else np.asarray(X, dtype=np.float64)
+        X = X if is_sparse(X) else as_float64(X)
         missing = np.isnan(X) if self.has_missing else None
         base = self.log_base(X if missing is None else np.where(missing, self.filler, X))
         if base.ndim == 2:
             base = (base if missing is None else np.where(missing, 0.0, base)).sum(axis=1)
-        return np.asarray(base, dtype=np.float64).ravel()
+        return as_float64(base).ravel()
 
     def statistics(self, prepared: Any, features: Any, resp: np.ndarray) -> Sums:
         if isinstance(features, ObservedStatistics):
             return Sums(resp.T @ features.observed, resp.T @ features.T)
-        weight = np.repeat((np.ones(len(resp)) @ resp)[:, None], self._n_weights(features.shape[1]), axis=1)
+        weight = np.repeat(column_sums(resp)[:, None], self._n_weights(features.shape[1]), axis=1)
         return Sums(weight, kernels.select("products", features, resp.shape[1]).weighted_sums(features, resp))
 
     def blank(self, params: Any) -> Sums:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from coterie.core.arguments import as_floats, as_rng, whole_number
-from coterie.core.arrays import is_sparse
+from coterie.core.arrays import as_float64, is_sparse
 from coterie.core.stats import Stats
 from coterie.errors import InputError, ParameterError
 
@@ -150,7 +150,7 @@ class Family:
 
     def features(self, X: Any) -> Any:
         """Quantities derived from a block of rows, computed once for densities and statistics."""
-        return np.asarray(X, dtype=np.float64)
+        return as_float64(X)
 
     def scores(self, prepared: Any, features: Any) -> np.ndarray:
         """Log densities (n, k), without the part that does not depend on the parameters: `row_base`."""

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from coterie.core.arrays import as_float64
 from coterie.families.family import Family, Survey
 from coterie.families.normal_prior import positive_variances
 
@@ -70,7 +71,7 @@ class LocationScaleFamily(Family):
         return 0.5 * eps * distance**2
 
     def features(self, X: Any) -> Any:
-        return (np.asarray(X, dtype=np.float64) - self._origin) / self._unit
+        return (as_float64(X) - self._origin) / self._unit
 
     def row_base(self, X: Any) -> np.ndarray:
         """The term of the log density of each row that comes from the units of its observed columns."""

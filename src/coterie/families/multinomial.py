@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import special
 
+from coterie.core.arrays import row_sums
 from coterie.core.stored import stored
+from coterie.core.ufuncs import gammaln
 from coterie.families import simplex
 from coterie.families.counts import CountFamily, dense_blocks, deviances, saturated
 from coterie.families.exponential_family import Linear, Sums, of_stored
@@ -73,11 +74,10 @@ class Multinomial(CountFamily):
         return scores
 
     def log_base(self, X: Any) -> np.ndarray:
-        total = np.asarray(X.sum(axis=1), dtype=np.float64).ravel()
+        total = row_sums(X)
         if self._has_large:
-            return np.asarray(of_stored(X, saturated).sum(axis=1)).ravel() - saturated(total)
-        log_factorials = of_stored(X, lambda x: special.gammaln(x + 1.0)).sum(axis=1)
-        return special.gammaln(total + 1.0) - np.asarray(log_factorials).ravel()
+            return row_sums(of_stored(X, saturated)) - saturated(total)
+        return gammaln(total + 1.0) - row_sums(of_stored(X, lambda x: gammaln(x + 1.0)))
 
     # parameters
 

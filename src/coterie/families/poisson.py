@@ -9,6 +9,7 @@ from scipy import sparse, special
 
 from coterie.core.arrays import is_sparse
 from coterie.core.stored import stored
+from coterie.core.ufuncs import gammaln
 from coterie.errors import ParameterError
 from coterie.families.counts import CountFamily, dense_blocks, deviances, saturated
 from coterie.families.exponential_family import Linear, ObservedStatistics, Sums, of_stored
@@ -59,11 +60,11 @@ class Poisson(CountFamily):
 
     def log_base(self, X: Any) -> Any:
         if not self._has_large:
-            return of_stored(X, lambda x: -special.gammaln(x + 1.0))
+            return of_stored(X, lambda x: -gammaln(x + 1.0))
         if not is_sparse(X):
-            return np.where(self._large, saturated(X), -special.gammaln(X + 1.0))
+            return np.where(self._large, saturated(X), -gammaln(X + 1.0))
         stored = X.data.astype(np.float64)
-        base = np.where(self._large[X.indices], saturated(stored), -special.gammaln(stored + 1.0))
+        base = np.where(self._large[X.indices], saturated(stored), -gammaln(stored + 1.0))
         return sparse.csr_array((base, X.indices, X.indptr), shape=X.shape)
 
     def prepare(self, params: Rates) -> Linear:

@@ -35,7 +35,7 @@ class ScaledGaussians(NamedTuple):
         """Log densities (n, k) of rows in the form of `packed_moments.products`, whose first columns are the rows."""
         k, d = self.means.shape
         if not isinstance(features, ObservedStatistics):
-            Z = np.ascontiguousarray(features[:, :d])
+            Z = features[:, :d] if kernels.is_on_device(features) else np.ascontiguousarray(features[:, :d])
             offset = self.log_det - 0.5 * d * LOG_TWO_PI
             return kernels.for_centers(Z, k).log_joint(
                 Z, Gaussians(self.form, offset, self.means, self.factor, np.zeros(d))

@@ -82,7 +82,7 @@ class TableJob(PreparationOptions):
     path: Path
     seed: int = 0  # of the random generator
     threads: int | None = None  # None uses all cores; the result does not depend on it
-    device: Device = "auto"  # ``cuda`` is for K-means
+    device: Device = "auto"  # ``cuda`` is for some algorithms
     # Rows of the table in memory at a time; the matrix is then in a temporary file. None reads all rows at once, unless
     # the table is too large for memory. The result does not depend on it.
     batch_rows: int | None = None

@@ -51,8 +51,9 @@ def check_table_options(job: TableJob) -> None:
 
 def check_gpu(job: TableJob) -> None:
     """Reject --device cuda if the command does not support it, or if there is no GPU."""
-    if not isinstance(job, Job) or job.algorithm != "kmeans" or not isinstance(job.k, int):
-        raise ParameterError("--device cuda is for coterie fit -a kmeans with a number of clusters, such as -k 8.")
+    if not isinstance(job, Job) or not algorithm_of(job.algorithm).on_gpu or not isinstance(job.k, int):
+        names = join_words([name for name, algorithm in ALGORITHMS.items() if algorithm.on_gpu], "or")
+        raise ParameterError(f"--device cuda is for coterie fit -k with a number, such as 8, and -a {names}.")
     if job.animate is not None or job.engine != "local":
         option = "--animate" if job.animate is not None else "--engine"
         raise ParameterError(f"{option} is not supported with --device cuda: leave one of them out.")

@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any, NamedTuple
 
+import numpy as np
+
 SMALL = 1 << 17  # multiply-adds up to which NumPy is faster than loading compiled kernels
+COMPILED = (
+    "plain" if find_spec("numba") is None else "cpu"
+)  # fits on a GPU do not need Numba: they compile nothing here
+ON_DEVICE = 1 << 26  # number of values that are processed at once on a device
 
 
 class Task(NamedTuple):
@@ -45,7 +52,7 @@ TASKS = {
     "medoids": Task(lambda n, m, k: n * m * k),  # swaps of k medoids among n candidates for m objects
     "nan_kmeans": Task(_assignment),  # rows X with missing values, k centers
     "pairwise": Task(lambda A, B: A.shape[0] * B.shape[0] * A.shape[1]),  # distances between rows of A and B
-    "posteriors": Task(lambda n, k: 40 * n * k),  # n rows, k components; an exponential counts as 40
+    "posteriors": Task(lambda X, k: 40 * X.shape[0] * k),  # rows X, k components; an exponential counts as 40
     "products": Task(_products),  # inner products of rows X with k dense rows
     "silhouette": Task(lambda n, d: n * n * d),  # sums of distances of n rows with d columns
     "soft_dtw": Task(_warping, limit=1 << 12),
@@ -55,23 +62,50 @@ TASKS = {
 
 
 def select(task: str, *sizes: Any) -> ModuleType:
-    """The kernels of a task; `sizes` are the arguments of its `work` in `TASKS`."""
+    """The kernels of a task; `sizes` are the arguments of its `work` in `TASKS`.
+
+    Some tasks also have kernels in `cuda`, for rows on a device.
+    """
     entry = TASKS[task]
-    return _load(f"{'plain' if entry.work(*sizes) <= entry.limit else 'cpu'}.{task}")
+    if is_on_device(sizes[0]):
+        return _load(f"cuda.{task}")
+    return _load(f"{'plain' if entry.work(*sizes) <= entry.limit else COMPILED}.{task}")
+
+
+def is_on_device(X: Any) -> bool:
+    """Whether an array is on a device."""
+    return hasattr(X, "tensor")
+
+
+def row_values(X: Any, fill: float, dtype: Any) -> Any:
+    """One value for each row (n,), where the rows are."""
+    if is_on_device(X):
+        return _load("cuda").row_values(X, fill, dtype)
+    return np.full(X.shape[0], fill, dtype)
+
+
+def values_at_once(X: Any, in_cache: int) -> int:
+    """Number of values of a block of rows: `in_cache` in main memory, many on a device, whose processors are many."""
+    return ON_DEVICE if is_on_device(X) else in_cache
 
 
 def for_centers(X: Any, k: int, n_total: int = 0) -> ModuleType:
     """The kernels for rows `X` and `k` centers or components.
 
     `plain` is NumPy; `cpu` is compiled for dense rows, `sparse` for CSR rows, `cuda` for rows on a GPU. All have the
-    same functions, except that `sparse` has none for Gaussian components and fuzzy clusters, and `cuda` only those of
-    K-means. `X` may be one part of a table with `n_total` rows.
+    same functions, except that `sparse` has none for Gaussian components and fuzzy clusters. `X` may be one part of a
+    table with `n_total` rows.
     """
-    if hasattr(X, "tensor"):
+    if is_on_device(X):
         return _load("cuda")
     if max(X.shape[0], n_total) * X.shape[1] * k <= SMALL:
         return _load("plain")
-    return _load("sparse" if hasattr(X, "indptr") else "cpu")
+    return _load("sparse" if hasattr(X, "indptr") else COMPILED)
+
+
+def for_labels(X: Any) -> ModuleType:
+    """The kernels for rows with known clusters on a device."""
+    return _load("cuda.labelled")
 
 
 def compile_pair(

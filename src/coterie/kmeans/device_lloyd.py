@@ -9,7 +9,6 @@ import numpy as np
 
 from coterie import kernels
 from coterie.core.protocols import Chunk, Engine, Source
-from coterie.errors import ParameterError
 from coterie.kmeans.center_model import KMeansStats
 from coterie.kmeans.lloyd import Bounds, Lloyd
 
@@ -31,16 +30,18 @@ class DeviceLloyd(Lloyd):
         return KMeansStats(*sums), memo
 
     def m_step(self, centers: Any, stats: Any) -> Any:
-        """The centers at the means of their rows; `state` holds their squared movements until they are needed."""
+        """The centers at the means of their rows; their squared movements stay on the device until they are needed."""
         is_free = self._free(stats.weight > 0)
         ops = kernels.for_centers(centers, 1)
-        moved, moved.state = ops.move_centers(centers, stats.sum_dx, stats.weight, is_free)
+        moved, moved.state["steps"] = ops.move_centers(centers, stats.sum_dx, stats.weight, is_free)
         return moved
 
     def has_converged(self, before: Any, after: Any, stats: Any, *progress: Any) -> bool:
         if stats.moved == 0:
             return True
-        step = (after.tensor.double() - before.tensor.double()).square() if after.state is None else after.state
+        step = after.state.get("steps")  # None after a repair
+        if step is None:
+            step = (after.tensor.double() - before.tensor.double()).square()
         return float(step.sum()) <= self.tol
 
     def _with_rows(self, centers: Any, indices: np.ndarray, rows: np.ndarray) -> Any:
@@ -57,20 +58,3 @@ def on_device(model: Lloyd, source: Source) -> Lloyd:
         return model
     options = {each.name: getattr(model, each.name) for each in fields(model)}
     return DeviceLloyd(**{**options, "bounds": False})
-
-
-def check_options_on_device(estimator: Any) -> None:
-    """Reject options and methods that need the rows in main memory."""
-    if vars(estimator).get("_recorder") is not None:
-        raise ParameterError("fit_trace is not supported on a GPU: use device='cpu'")
-    rejected = {
-        "algorithm": (estimator.algorithm in ("exact", "bounds", "elkan"), "algorithm='lloyd'"),
-        "search": (estimator.search != "none", "search='none'"),
-        "missing": (estimator.missing != "error", "missing='error'"),
-        "checkpoint": (estimator.checkpoint is not None, "checkpoint=None"),
-    }
-    for name, (is_rejected, remedy) in rejected.items():
-        if is_rejected:
-            raise ParameterError(
-                f"{name}={getattr(estimator, name)!r} is not supported on a GPU: use {remedy}, or device='cpu'"
-            )

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from coterie import kernels
 from coterie.base import CENTERS_STORED, Summary, powers_of_fit
 from coterie.core.arguments import is_number
 from coterie.core.protocols import Chunk, Engine, Source
@@ -115,8 +116,9 @@ class Fuzzy(NearestCenters):
 
     @staticmethod
     def _blocks(chunk: Chunk) -> Iterator[Chunk]:
-        for first in range(0, chunk.X.shape[0], BLOCK):
-            block = slice(first, first + BLOCK)
+        rows = kernels.values_at_once(chunk.X, BLOCK * chunk.X.shape[1]) // chunk.X.shape[1]
+        for first in range(0, chunk.X.shape[0], rows):
+            block = slice(first, first + rows)
             yield chunk._replace(X=chunk.X[block], w=None if chunk.w is None else chunk.w[block])
 
     @property
@@ -160,7 +162,7 @@ class FuzzyCMeans(CenterEstimator):
     tol : float, default=1e-4
         Relative tolerance. Iterations stop when the squared movement of all centers falls below `tol` times the mean
         variance of the columns, or when the objective no longer decreases.
-    engine, n_jobs, random_state, callback, verbose, checkpoint
+    device, engine, n_jobs, random_state, callback, verbose, checkpoint
         As in `KMeans`.
 
     Attributes
@@ -209,6 +211,7 @@ class FuzzyCMeans(CenterEstimator):
 
     fuzzifier: float = 2.0
     search: str = "auto"
+    device: str = "auto"
 
     _sparse = False
     _objective = "objective_"

@@ -19,7 +19,7 @@ from coterie.core.protocols import Engine, Source
 from coterie.core.stored import stored
 from coterie.errors import ParameterError
 from coterie.kmeans.center_estimator import CenterEstimator, check_enough_rows
-from coterie.kmeans.device_lloyd import check_options_on_device, on_device
+from coterie.kmeans.device_lloyd import on_device
 from coterie.kmeans.exact_kmeans import Exact, exact_if_possible
 from coterie.kmeans.global_search import search_start
 from coterie.kmeans.lloyd import Lloyd
@@ -93,9 +93,10 @@ class KMeans(CenterEstimator):
         is a sum over the observed columns of the row, and a center is, in every column, the mean of the observed
         values.
     device : {'auto', 'cpu', 'cuda'}, default='auto'
-        Where the fit runs. 'auto' is the device of `X`: the GPU for PyTorch tensors on a GPU, otherwise the CPU. 'cuda'
-        copies `X` to the GPU once, or part by part in every pass if it is larger than the memory of the GPU. Labels are
-        the same on both devices, for the same centers. A GPU needs PyTorch, and supports neither sparse rows nor
+        Where the fit runs. 'auto' is the GPU for PyTorch tensors on a GPU. It is also the GPU for dense arrays if there
+        is one that supports all options, and n d k is at least 2^32; otherwise the CPU. 'cuda' copies `X` to the GPU
+        once, or part by part in every pass if it is larger than the memory of the GPU. Labels are the same on both
+        devices, for the same centers. A GPU needs PyTorch, and supports neither sparse rows nor
         missing values, 'exact' and 'bounds', searches, checkpoints and traces.
     engine : {'auto', 'serial', 'threads', 'dask', 'ray'} or an engine, default='auto'
         Engine that runs the passes. 'auto' uses threads for rows in memory, Dask for Dask arrays, and the GPU for rows
@@ -174,12 +175,16 @@ class KMeans(CenterEstimator):
     _searches = ("none", *MULTIPLES)
 
     @property
+    def _not_on_device(self) -> dict[str, str]:
+        is_exact = self.algorithm in ("exact", "bounds", "elkan")
+        rejected = {"algorithm": "algorithm='lloyd'"} if is_exact else {}
+        return rejected if self.search == "none" else {**rejected, "search": "search='none'"}
+
+    @property
     def _n_frozen(self) -> int:  # type: ignore[override]
         return 0 if self.frozen_centers is None else len(self.frozen_centers)
 
     def _fit_model(self, source: Source, summary: Summary) -> Lloyd:
-        if source.engine == "cuda":
-            check_options_on_device(self)
         if summary.n_missing:
             check_options_with_missing(self.algorithm, self.search)
         model = on_device(self._model(summary), source)

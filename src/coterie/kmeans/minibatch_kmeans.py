@@ -68,7 +68,7 @@ class MiniBatchKMeans(Traced, Partitional):
         Number of rows used for the initialisation. None is the larger of three batches and three rows per cluster.
     reassignment_ratio : float, default=0.01
         A center whose weight is less than this fraction of the largest weight is moved to a row of the batch.
-    engine, n_jobs, random_state, callback, verbose, checkpoint
+    device, engine, n_jobs, random_state, callback, verbose, checkpoint
         As in `KMeans`.
 
     Attributes
@@ -112,6 +112,7 @@ class MiniBatchKMeans(Traced, Partitional):
     max_no_improvement: int | None = 10
     init_size: int | None = None
     reassignment_ratio: float = 0.01
+    device: str = "auto"
     checkpoint: Any = None
 
     _powers: ClassVar[dict[str, Powers]] = {
@@ -196,18 +197,20 @@ class MiniBatchKMeans(Traced, Partitional):
         self._reject_rescaled("partial_fit")
         source: Any
         source, engine, summary = self._open(X, sample_weight, first=first)
+        is_on_device = source.engine == "cuda"
         if first:
             check_enough_rows(self.n_clusters, summary)
             rng = as_rng(self.random_state)
             model = self._initial_model(summary)
-            state = self._initial_state(model, source, engine, n_init, rng)
+            rows = in_memory(source.pick(slice(None))) if is_on_device else (source, engine)
+            state = self._initial_state(model, *rows, n_init, rng)
         else:
             rng, model, state = self._random, self._model(), self._state
-        if is_in_memory(source):  # one part, because the rows are one batch
+        if is_in_memory(source) and not is_on_device:  # one part, because the rows are one batch
             source, engine = in_memory(source.pick(slice(None)), as_one_part=True)
         stats, _ = engine.scan(partial(model.e_step, state.params), source, None)
         state = _reseed(
-            online.add(model, state, stats), source.shape[0], source.w, lambda rows: source.pick(rows).X,
+            online.add(model, state, stats), source.shape[0], self._as_array(source.w), lambda rows: source.pick(rows).X,
             self.reassignment_ratio, rng,
         )  # fmt: skip
         stats, memos = engine.scan(partial(model.e_step, state.params), source, None)
@@ -398,14 +401,14 @@ class _RandomRows:
         self.count = source.shape[0] if self.positive is None else len(self.positive)
 
     def draw(self, size: int) -> Chunk:
-        return self._pick(self.rng.integers(self.count, size=size))
+        return self.source.gather(self._rows(self.rng.integers(self.count, size=size)))
 
     def draw_distinct(self, size: int) -> Chunk:
-        return self._pick(self.rng.choice(self.count, min(size, self.count), replace=False))
+        return self.source.pick(self._rows(self.rng.choice(self.count, min(size, self.count), replace=False)))
 
-    def _pick(self, indices: np.ndarray) -> Chunk:
+    def _rows(self, indices: np.ndarray) -> np.ndarray:
         rows = np.sort(indices)  # sorted access is faster for memory and Dask
-        return self.source.pick(rows if self.positive is None else self.positive[rows])
+        return rows if self.positive is None else self.positive[rows]
 
 
 def _reseed(

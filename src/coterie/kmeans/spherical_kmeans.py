@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
+from coterie import kernels
 from coterie.base import CENTERS_STORED, Summary, powers_of_fit
 from coterie.core.arrays import is_sparse
 from coterie.core.protocols import Chunk, Engine, Source
@@ -98,7 +99,7 @@ class SphericalKMeans(CenterEstimator):
     tol : float, default=1e-4
         Relative tolerance. Iterations stop when the squared movement of all centers falls below `tol` times the mean
         variance of the columns, for rows of unit length.
-    engine, n_jobs, random_state, callback, verbose, checkpoint
+    device, engine, n_jobs, random_state, callback, verbose, checkpoint
         As in `KMeans`.
 
     Attributes
@@ -141,6 +142,7 @@ class SphericalKMeans(CenterEstimator):
     """
 
     search: str = "auto"
+    device: str = "auto"
 
     _remedy = "X has too few distinct directions for more"
     _powers: ClassVar[dict[str, Powers]] = powers_of_fit("inertia_", Powers(0, 1), centers=Powers(0, 0))
@@ -153,6 +155,10 @@ class SphericalKMeans(CenterEstimator):
             return Spherical(len(self.cluster_centers_), bounds=False)
         return Spherical(self.n_clusters, self.init, summary.unit, summary.tolerance(self.tol), n_total=summary.rows)
 
+    def _fit_model(self, source: Source, summary: Summary) -> Spherical:
+        model = super()._fit_model(source, summary)
+        return replace(model, bounds=False) if source.engine == "cuda" else model
+
     def _prepare_rows(self, source: Source, engine: Engine, first: bool) -> Source:
         zeros = int(engine.sum(_zero_rows, source))
         if zeros:
@@ -164,6 +170,8 @@ class SphericalKMeans(CenterEstimator):
 
 def unit_rows(X: Any) -> Any:
     """Nonzero rows at unit length. Rows are first divided by their largest value if their squares could overflow."""
+    if kernels.is_on_device(X):
+        return kernels.for_centers(X, 1).unit_rows(X)
     if is_sparse(X):
         wide, counts = X.data.astype(np.float64), np.diff(X.indptr)
         wide /= np.repeat(np.maximum.reduceat(np.abs(wide), X.indptr[:-1]), counts)

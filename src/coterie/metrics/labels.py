@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coterie.core.arrays import Array
+from coterie.data.tensors import as_array
 from coterie.errors import InputError
 
 
@@ -52,7 +53,7 @@ def check_several(labels: Labels) -> None:
 def _column(labels: Any, name: str) -> Array:
     if isinstance(labels, list | tuple):
         return _from_list(labels)
-    values: Array = np.asarray(labels)
+    values: Array = np.asarray(as_array(labels))
     if values.ndim == 2 and values.shape[1] == 1:
         values = values.ravel()
     if values.ndim != 1:

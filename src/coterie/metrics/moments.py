@@ -84,10 +84,10 @@ class LabelledSource(NamedTuple):
 
 def as_labelled_source(X: Any, labels: Any, sample_weight: Any, n_jobs: int | None) -> LabelledSource:
     """The rows of `X` with their labels; if `labels` is None, all rows are one cluster."""
-    rows: Any = as_source(X)
+    rows: Any = as_source(X, device="auto")
     n = rows.shape[0]
     encoded = labels_of_rows(np.zeros(n, np.int64) if labels is None else labels, n)
-    source: Any = as_source(getattr(rows, "X", rows), sample_weight, encoded.codes)
+    source: Any = as_source(getattr(rows, "X", rows), sample_weight, encoded.codes, device="auto")
     source, scale = replace(source, columns=rows.columns), Scale(0, 0)
     engine = as_engine("auto", source, n_jobs)
     try:
@@ -133,6 +133,8 @@ def check_several_weighted(weight: Array) -> None:
 
 def scatter_about(means: Means, chunk: Chunk) -> Scatter:
     """The scatter of the rows of each cluster about its mean, or about another center."""
+    if kernels.is_on_device(chunk.X):
+        return Scatter(*kernels.for_labels(chunk.X).cluster_scatter(chunk.X, chunk.w, chunk.y, *means))
     k, w, labels = len(means.pivot), chunk.w, chunk.y.astype(np.int32)
     shifted = _as_float64(chunk.X) if sparse.issparse(chunk.X) else _as_float64(chunk.X) - means.pivot[labels]
     squares = kernels.for_centers(shifted, k).assigned_squares(shifted, means.offset, labels)
@@ -151,6 +153,8 @@ def _first_rows(source: Source, labels: Labels) -> Array:
 
 def _totals(pivots: Array, chunk: Chunk) -> WeightedSums:
     """Weight, and sum of the differences from the pivot, of each cluster."""
+    if kernels.is_on_device(chunk.X):
+        return WeightedSums(*kernels.for_labels(chunk.X).cluster_totals(chunk.X, chunk.w, chunk.y, pivots))
     k = len(pivots)
     members, weight = membership(chunk.y, k, chunk.w), np.bincount(chunk.y, chunk.w, k).astype(np.float64)
     if sparse.issparse(chunk.X):

@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from coterie import machine
+from coterie import kernels, machine
 from coterie.core.arguments import as_rng, one_of, whole_number
-from coterie.errors import ParameterError
+from coterie.data.tensors import as_array, is_on_device
+from coterie.errors import ParameterError, ScaleError
 from coterie.metrics.labelled_rows import LabelledRows, as_labelled_rows
-from coterie.metrics.moments import check_several_weighted
+from coterie.metrics.labels import check_several
+from coterie.metrics.moments import as_labelled_source, check_several_weighted
 from coterie.metrics.silhouette_exact import check_not_all_single, silhouettes, silhouettes_of
 from coterie.metrics.silhouette_simplified import silhouettes_about_medoids, sums_about_means
 
@@ -74,6 +76,9 @@ def silhouette_samples(
     >>> silhouette_samples([[0.0], [1.0], [9.0], [10.0]], ["a", "a", "b", "b"]).round(3)
     array([0.895, 0.882, 0.882, 0.895])
     """
+    if is_on_device(X):
+        values, _ = _on_device(X, labels, metric, metric_params, sample_weight)
+        return values
     labelled = labelled_rows(X, labels, metric, metric_params, sample_weight)
     with machine.one_blas_thread:
         return silhouettes(labelled, n_jobs).astype(labelled.dtype)
@@ -158,6 +163,16 @@ def silhouette_score(
     if approximation == "simplified":
         sums, weight = sums_about_means(X, labels, metric, sample_weight, n_jobs)
         score = _average(sums, weight, average)
+    elif is_on_device(X):
+        if approximation != "exact" or sample_size is not None:
+            raise ParameterError(
+                f"approximation={approximation!r} and sample_size={sample_size!r} are not supported for tensors on a "
+                "GPU: use approximation='exact' or 'simplified' without sample_size, or pass X.cpu()"
+            )
+        values, codes = _on_device(X, labels, metric, metric_params, sample_weight)
+        w = np.ones(len(codes)) if sample_weight is None else np.asarray(as_array(sample_weight), dtype=np.float64)
+        sums, weight = (np.bincount(codes, part) for part in (as_array(values) * w, w))
+        score = _average(sums, weight, average)
     else:
         labelled = labelled_rows(X, labels, metric, metric_params, sample_weight)
         if approximation == "exact" and sample_size is not None:
@@ -172,6 +187,25 @@ def silhouette_score(
                 values = silhouettes(labelled, n_jobs) if exact else silhouettes_about_medoids(labelled, n_jobs)
                 score = _average_of(values, labelled, average)
     return (score, error) if return_error else score
+
+
+def _on_device(X: Any, labels: Any, metric: Any, metric_params: Any, sample_weight: Any) -> tuple[Any, np.ndarray]:
+    """Silhouettes of the rows of a tensor on a GPU, as a tensor (n,), and the codes of the labels."""
+    if metric != "euclidean" or metric_params:
+        raise ParameterError(
+            f"metric={metric!r} is not supported for tensors on a GPU: use metric='euclidean', or pass X.cpu()"
+        )
+    source, _, encoded, scale = as_labelled_source(X, labels, sample_weight, None)
+    if scale.weights:  # weights are numbers of rows, and must not be rescaled
+        raise ScaleError(*scale)
+    check_several(encoded)
+    rows: Any = source.gather(slice(None))
+    weight = np.bincount(encoded.codes, None if rows.w is None else np.asarray(rows.w), encoded.k)
+    check_several_weighted(weight)
+    has_others = weight[encoded.codes] - (1.0 if rows.w is None else np.minimum(np.asarray(rows.w), 1.0)) > 0
+    check_not_all_single(bool(has_others.any()))
+    values = kernels.for_labels(rows.X).silhouettes(rows.X, rows.w, rows.y, encoded.k)
+    return source.join([values.astype(source.dtype)]), encoded.codes
 
 
 def mean_silhouette(labelled: LabelledRows, n_jobs: int | None) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie import machine
+from coterie import kernels, machine
 from coterie.core.arrays import Array
 from coterie.core.protocols import Chunk
 from coterie.distances.pairwise import strips
@@ -40,6 +40,10 @@ def sums_about_means(X: Any, labels: Any, metric: Any, sample_weight: Any, n_job
 
 def _simplified(moments: Moments, weight: Array, squared: bool, chunk: Chunk) -> Array:
     """For each cluster, the sum of silhouettes, and the weight of rows that are not alone in it (2, k)."""
+    if kernels.is_on_device(chunk.X):
+        to_means = moments.means.distances(chunk.X)
+        to_means = to_means**2 if squared else to_means
+        return kernels.for_labels(chunk.X).simplified_silhouettes(to_means, moments.clusters, chunk.w, chunk.y, weight)
     w = chunk.weights
     rest = weight_of_others(chunk.y, w, weight)
     distances = np.zeros((len(chunk.y), len(weight)))

@@ -62,7 +62,7 @@ class BaseMixture(Traced, DensityMixin, Estimator):
         self
         """
         n_init, max_iter = self._check_options()
-        known = parameter_checks.known_labels(known_labels, self.n_components)
+        known = parameter_checks.known_labels(self._as_array(known_labels), self.n_components)
         X = self._read(X)
         try:
             source, engine, summary = self._open(X, sample_weight, first=True, y=known)
@@ -291,7 +291,7 @@ class MixtureEstimator(BaseMixture):
         self._check_options()
         X = self._read(X)
         self._reject_rescaled("partial_fit")
-        known = parameter_checks.known_labels(known_labels, self.n_components)
+        known = parameter_checks.known_labels(self._as_array(known_labels), self.n_components)
         source, engine, summary = self._open(X, sample_weight, first=False, y=known)
         detach(self, "history_", "lower_bounds_")  # of an earlier `fit`
         self._batches += 1
@@ -299,7 +299,7 @@ class MixtureEstimator(BaseMixture):
         decay = (1 - share) / share * summary.weight / float(self._state.seen.weight.sum())
         model = self._fitted_model
         if is_in_memory(source):
-            self._state, stats = online.step(model, self._state, source.pick(slice(None)), decay)
+            self._state, stats = online.step(model, self._state, source.gather(slice(None)), decay)
         else:
             stats, _ = engine.scan(partial(model.e_step, self._state.params), source, None)
             self._state = online.add(model, self._state, stats, decay)

@@ -97,7 +97,7 @@ class BayesianGaussianMixture(BaseMixture):
         Extrapolate with SQUAREM: the same result in fewer iterations. The lower bound never falls.
     warm_start : bool, default=False
         Initialise with the posterior of the previous fit.
-    engine, n_jobs, random_state, callback, verbose, checkpoint
+    device, engine, n_jobs, random_state, callback, verbose, checkpoint
         As in `KMeans`.
 
     Attributes
@@ -177,6 +177,7 @@ class BayesianGaussianMixture(BaseMixture):
         covariance_prior=None,
         accelerate=False,
         warm_start=False,
+        device="auto",
         engine="auto",
         n_jobs=None,
         random_state=None,
@@ -199,6 +200,7 @@ class BayesianGaussianMixture(BaseMixture):
         self.covariance_prior = covariance_prior
         self.accelerate = accelerate
         self.warm_start = warm_start
+        self.device = device
         self.engine = engine
         self.n_jobs = n_jobs
         self.random_state = random_state

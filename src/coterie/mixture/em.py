@@ -8,12 +8,13 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import special
 
+from coterie import kernels
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.random_numbers import uniform
 from coterie.core.stats import Stats
 from coterie.core.stored import stored
+from coterie.core.ufuncs import entr
 from coterie.errors import InputError
 from coterie.kernels.plain.gaussian import posterior
 
@@ -175,7 +176,7 @@ class EM:
         return self._by_blocks(chunk, lambda part: 1 - posterior(self._checked_joint(c, part))[0].max(axis=1))
 
     def entropy(self, c: Any, chunk: Chunk) -> np.ndarray:
-        return self._by_blocks(chunk, lambda part: special.entr(posterior(self._checked_joint(c, part))[0]).sum(axis=1))
+        return self._by_blocks(chunk, lambda part: entr(posterior(self._checked_joint(c, part))[0]).sum(axis=1))
 
     def _checked_joint(self, c: Any, chunk: Chunk) -> np.ndarray:
         """`log_joint`; `InputError` if a row is so far from all components that its log densities overflow."""
@@ -187,7 +188,7 @@ class EM:
 
     def _by_blocks(self, chunk: Chunk, function: Callable[[Chunk], np.ndarray]) -> np.ndarray:
         """`function` of all rows, in blocks whose log densities fit into the cache; floats in the dtype of the rows."""
-        n, rows = chunk.X.shape[0], max(256, BLOCK // self.n_components)
+        n, rows = chunk.X.shape[0], max(256, kernels.values_at_once(chunk.X, BLOCK) // self.n_components)
         results = [function(chunk._replace(X=chunk.X[i : i + rows])) for i in range(0, max(n, 1), rows)]
         result = np.concatenate(results) if len(results) > 1 else results[0]
         if result.dtype.kind != "f":

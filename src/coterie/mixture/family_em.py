@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coterie import kernels
-from coterie.core.arrays import is_sparse
+from coterie.core.arrays import column_sums, is_sparse
 from coterie.core.protocols import Chunk
 from coterie.core.stats import Stats
 from coterie.core.stored import stored
@@ -73,15 +73,15 @@ class MixtureEM(EM):
         """The memo is the part of the log-likelihood that does not depend on the parameters."""
         base = self._base(chunk) if memo is None else memo
         prepared, offset = self.family.prepare(c.parts), self._offset(c)
-        posteriors = kernels.select("posteriors", chunk.X.shape[0], self.n_components).posteriors
+        posteriors = kernels.select("posteriors", chunk.X, self.n_components).posteriors
         total: Any = None
         for X, w, known, u in blocks(chunk, self._block_rows(chunk.X), self.uniform_numbers(c, chunk)):
             features = self.family.features(X)
             scores = self.family.scores(prepared, features)
             resp, likelihood, bound = posteriors(scores, offset, w, self.e_step_kind, known, u)
             sums = self.family.statistics(prepared, features, resp)
-            stats = MixtureStats(np.ones(len(resp)) @ resp, sums, likelihood, bound, 0.0)
-            total = stats if total is None else total + stats
+            stats = MixtureStats(column_sums(resp), sums, likelihood, bound, 0.0)
+            total = stats.in_main_memory() if total is None else total + stats.in_main_memory()
         likelihood, bound = total.log_likelihood + base, total.bound + base
         return replace(total, log_likelihood=likelihood, bound=bound, base=base), base
 
@@ -90,7 +90,7 @@ class MixtureEM(EM):
         resp = chunk.y if chunk.w is None else chunk.w[:, None] * chunk.y
         prepared = None if c.parts is None else self.family.prepare(c.parts)
         sums = self.family.statistics(prepared, self.family.features(chunk.X), resp)
-        return MixtureStats(resp.sum(axis=0), sums, 0.0, 0.0, 0.0)
+        return MixtureStats(resp.sum(axis=0), sums, 0.0, 0.0, 0.0).in_main_memory()
 
     def _base(self, chunk: Chunk) -> float:
         base = self.family.row_base(chunk.X)
@@ -101,7 +101,7 @@ class MixtureEM(EM):
             return np.log(c.weights)
 
     def _block_rows(self, X: Any) -> int:
-        rows = max(256, BLOCK // (X.shape[1] + 2 * self.n_components))
+        rows = max(256, kernels.values_at_once(X, BLOCK) // (X.shape[1] + 2 * self.n_components))
         # Blocks of sparse rows are not smaller than their statistics, which are dense.
         return max(rows, X.shape[1]) if is_sparse(X) else rows
 

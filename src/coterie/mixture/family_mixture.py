@@ -113,7 +113,7 @@ class Mixture(MixtureEstimator):
         families with independent columns).
     warm_start : bool, default=False
         Initialise with the parameters of the previous fit.
-    engine, n_jobs, random_state, callback, verbose, checkpoint
+    device, engine, n_jobs, random_state, callback, verbose, checkpoint
         As in `KMeans`.
 
     Attributes
@@ -173,6 +173,7 @@ class Mixture(MixtureEstimator):
         accelerate=False,
         missing="error",
         warm_start=False,
+        device="auto",
         engine="auto",
         n_jobs=None,
         random_state=None,
@@ -199,6 +200,7 @@ class Mixture(MixtureEstimator):
         self.accelerate = accelerate
         self.missing = missing
         self.warm_start = warm_start
+        self.device = device
         self.engine = engine
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -506,7 +508,7 @@ class Mixture(MixtureEstimator):
 
 
 def _survey(family: Family, chunk: Chunk) -> Any:
-    return family.survey(chunk.X)
+    return family.survey(chunk.X).in_main_memory()
 
 
 def _powers(family: Family) -> dict[str, int]:

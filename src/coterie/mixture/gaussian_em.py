@@ -15,7 +15,7 @@ from coterie.families import forms
 from coterie.families.normal_prior import Penalty
 from coterie.families.scaled_gaussians import LOG_TWO_PI
 from coterie.families.structures import FLOOR, Structure, covariances, needs_floor
-from coterie.kernels.plain.gaussian import Gaussians, weighted_sums
+from coterie.kernels.plain.gaussian import Gaussians
 from coterie.mixture import missing
 from coterie.mixture.em import EM, EMPTY, ROUNDING, Event
 
@@ -128,7 +128,8 @@ class GaussianEM(EM):
         """Statistics about the means of `c` with the responsibilities `chunk.y` (n, k)."""
         resp = chunk.y if chunk.w is None else chunk.w[:, None] * chunk.y
         X = np.where(np.isnan(chunk.X), self.origin, chunk.X) if self.missing else chunk.X
-        weight, sum_dx, sum_dxx = weighted_sums(X, resp, self.gaussians(c))
+        ops = kernels.for_centers(X, self.n_components)
+        weight, sum_dx, sum_dxx = ops.weighted_sums(X, resp, self.gaussians(c))
         return GaussianStats(weight, sum_dx, sum_dxx, 0.0, 0.0)
 
     def gaussians(self, c: Components) -> Gaussians:

@@ -91,7 +91,7 @@ class GaussianMixture(MixtureEstimator):
         random).
     warm_start : bool, default=False
         Initialise with the parameters of the previous fit.
-    engine, n_jobs, random_state, callback, verbose, checkpoint
+    device, engine, n_jobs, random_state, callback, verbose, checkpoint
         As in `KMeans`.
 
     Attributes
@@ -168,6 +168,7 @@ class GaussianMixture(MixtureEstimator):
         accelerate=False,
         missing="error",
         warm_start=False,
+        device="auto",
         engine="auto",
         n_jobs=None,
         random_state=None,
@@ -191,6 +192,7 @@ class GaussianMixture(MixtureEstimator):
         self.accelerate = accelerate
         self.missing = missing
         self.warm_start = warm_start
+        self.device = device
         self.engine = engine
         self.n_jobs = n_jobs
         self.random_state = random_state

@@ -48,7 +48,9 @@ class Cost:
             closest[:] = self.beside(closest, costs[:, 0])
         combined = self.beside(closest[:, None], costs)
         combined[:, 0] = closest
-        return combined.sum(axis=0, dtype=np.float64) if w is None else w @ combined.astype(np.float64, copy=False)
+        return np.asarray(
+            combined.sum(axis=0, dtype=np.float64) if w is None else w @ combined.astype(np.float64, copy=False)
+        )
 
     def add(self, X: Any, unit: float, points: Array, closest: Array, owner: Any = None) -> tuple[Array, Array]:
         """Update `closest` with all points; return the nearest point (n,), and whether it is nearer than before (n,).
@@ -167,7 +169,8 @@ class Shared(Squares):
     def beside(self, costs: Array, others: Array) -> Array:
         p = 1.0 / (min(self.m, LARGEST_FUZZIFIER) - 1.0)
         low, high = np.minimum(costs, others), np.maximum(costs, others)
-        ratio = np.divide(low, high, out=np.zeros(low.shape, low.dtype), where=(high > 0) & np.isfinite(high))
+        is_ratio = (high > 0) & np.isfinite(high)
+        ratio = np.where(is_ratio, low, 0.0) / np.where(is_ratio, high, 1.0)
         return low * np.exp(np.log1p(ratio**p) / -p)
 
 

@@ -145,7 +145,7 @@ def _step(
     costs: Costs | None,
 ) -> tuple[Draws, Costs]:
     if costs is None:
-        costs = Costs(np.full(chunk.X.shape[0], 1 if points is None else np.inf, chunk.X.dtype))
+        costs = Costs(kernels.row_values(chunk.X, 1 if points is None else np.inf, chunk.X.dtype))
     closest, potential = costs.closest, np.zeros(1)
     if points is not None:  # without a center all rows have the same cost
         if use_tiles and costs.tiles is None:

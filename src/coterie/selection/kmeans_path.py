@@ -201,7 +201,7 @@ def _draw(
     model: Any, centers: Array, unit: float, seed: int, chunk: Chunk, memo: Any = None
 ) -> tuple[Draws, np.ndarray[Any, Any]]:
     """Sample rows with probability proportional to their cost; return them and the costs."""
-    closest = np.full(chunk.X.shape[0], np.inf)
+    closest = kernels.row_values(chunk.X, np.inf, np.float64)
     owner = None if memo is None else model.assign(centers, chunk, memo)
     model.cost.add(chunk.X, unit, centers, closest, owner)
     closest = closest.astype(chunk.X.dtype)

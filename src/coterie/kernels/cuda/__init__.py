@@ -15,6 +15,9 @@ import torch
 from coterie.kernels.cuda import exact, sampling
 from coterie.kernels.cuda.cluster_sums import by_cluster
 from coterie.kernels.cuda.device_array import TORCH_TYPES, DeviceArray, as_numpy, as_tensor
+from coterie.kernels.cuda.fuzzy import fuzzy, memberships
+from coterie.kernels.cuda.gaussian import em, log_joint, weighted_sums
+from coterie.kernels.cuda.squares import squares
 
 __all__ = [
     "DeviceArray",
@@ -22,13 +25,20 @@ __all__ = [
     "assigned_squares",
     "distances",
     "draw",
+    "em",
+    "fuzzy",
     "lloyd",
+    "log_joint",
+    "memberships",
     "moments",
     "move_centers",
     "nearest",
     "potentials",
     "row_tiles",
+    "row_values",
     "take",
+    "unit_rows",
+    "weighted_sums",
 ]  # fmt: skip
 
 BLOCK = 1 << 24  # number of values in memory at once
@@ -37,16 +47,17 @@ LOST = 2.0**-10  # costs below this fraction of the sum of squares are computed 
 
 
 class Sums(NamedTuple):
-    """Sums of one pass of K-means; `sum_dx` stays on the device."""
+    """Sums of one pass of K-means; `sum_dx` is where the centers are."""
 
     weight: np.ndarray  # (k,) of w
-    sum_dx: torch.Tensor  # (k, d) of w (x - c)
+    sum_dx: Any  # (k, d) of w (x - c), a tensor or an array
     cost: np.ndarray  # (k,) of w |x - c|²
     moved: int  # number of rows whose label changed
 
 
 def lloyd(X: DeviceArray, w: Any, centers: Any, previous: Any, labels: Any, lower: Any) -> Sums:
     """Assign each row to its nearest center, update `labels` (n,), and return the sums of all clusters."""
+    is_on_host = isinstance(centers, np.ndarray)
     centers = as_tensor(centers, X.tensor.device).contiguous()
     last = as_tensor(labels, X.tensor.device)
     sums = _equal_weights(X, centers, last) if w is None and _has_triton(X, len(centers)) else None
@@ -57,7 +68,7 @@ def lloyd(X: DeviceArray, w: Any, centers: Any, previous: Any, labels: Any, lowe
         sums = _sums(X, w, centers, last, moved)
     if isinstance(labels, np.ndarray):
         labels[:] = as_numpy(last)
-    return sums
+    return sums._replace(sum_dx=as_numpy(sums.sum_dx)) if is_on_host else sums
 
 
 def _equal_weights(X: DeviceArray, centers: torch.Tensor, labels: torch.Tensor) -> Sums | None:
@@ -128,10 +139,9 @@ def distances(X: DeviceArray, centers: Any) -> DeviceArray:
     """Euclidean distances (n, k)."""
     rows, points = X.tensor, as_tensor(centers, X.tensor.device).double()
     result = torch.empty(len(rows), len(points), dtype=TORCH_TYPES[X.dtype], device=rows.device)
-    size = max(1, BLOCK // (len(points) + rows.shape[1]))
+    size = max(1, BLOCK // len(points))
     for start in range(0, len(rows), size):
-        block = rows[start : start + size].double()
-        result[start : start + size] = torch.cdist(block, points, compute_mode="donot_use_mm_for_euclid_dist")
+        result[start : start + size] = squares(rows[start : start + size], points).sqrt_()
     return DeviceArray(result)
 
 
@@ -154,14 +164,13 @@ def potentials(
 ) -> np.ndarray:
     """Potentials of k-means++ (m,): sums of w `closest` after adding point 0 as a center, and then each other point."""
     weight = None if w is None else as_tensor(w, X.tensor.device)
-    centers = as_tensor(points, X.tensor.device)
     if X.dtype == np.float32 and len(points) <= 16 and _has_triton(X, len(points)):
         from coterie.kernels.cuda import seeding_pass
 
-        rows = _certified(X).rows
-        extent = rows.extent + float((centers.double() - rows.pivot).abs().max())
-        return as_numpy(seeding_pass.potentials(X.tensor, weight, unit, centers, closest.tensor, extent))
-    return as_numpy(sampling.potentials(X.tensor, weight, unit, centers, closest.tensor))
+        state = _certified(X)
+        extent = state.rows.extent + float(np.abs(np.asarray(points) - state.pivot).max())
+        return as_numpy(seeding_pass.potentials(X.tensor, weight, unit, np.asarray(points), closest.tensor, extent))
+    return as_numpy(sampling.potentials(X.tensor, weight, unit, as_tensor(points, X.tensor.device), closest.tensor))
 
 
 def row_tiles(X: DeviceArray) -> None:
@@ -171,6 +180,18 @@ def row_tiles(X: DeviceArray) -> None:
 def draw(closest: DeviceArray, w: Any, u: np.ndarray) -> tuple[float, np.ndarray]:
     """The sum of w `closest`, and rows (m,) sampled with these probabilities by uniform numbers `u` (m,)."""
     return sampling.draw(closest.tensor, None if w is None else as_tensor(w, closest.tensor.device), u)
+
+
+def row_values(X: DeviceArray, fill: float, dtype: Any) -> DeviceArray:
+    """One value for each row (n,)."""
+    return DeviceArray(torch.full((len(X),), fill, dtype=TORCH_TYPES[np.dtype(dtype)], device=X.tensor.device))
+
+
+def unit_rows(X: DeviceArray) -> DeviceArray:
+    """Nonzero rows at unit length. They are first divided by their largest value, so that no square overflows."""
+    wide = X.tensor.double()
+    wide = wide / wide.abs().amax(1, keepdim=True)
+    return DeviceArray((wide / wide.square().sum(1, keepdim=True).sqrt()).to(TORCH_TYPES[X.dtype]))
 
 
 def take(X: DeviceArray, rows: Any) -> np.ndarray:
@@ -194,6 +215,7 @@ class _State:
         from coterie.kernels.cuda.certified import CertifiedRows
 
         self.rows, self.last_pass = CertifiedRows(X), None
+        self.pivot = as_numpy(self.rows.pivot)
 
     def pass_of(self, k: int) -> Any:
         """The pass with k clusters; its state stays until another number of clusters is used."""
@@ -206,6 +228,6 @@ class _State:
 
 def _certified(X: DeviceArray) -> _State:
     """The state of rows; computed once."""
-    if X.state is None:
-        X.state = _State(X.tensor)
-    return X.state
+    if "half precision" not in X.state:
+        X.state["half precision"] = _State(X.tensor)
+    return X.state["half precision"]

@@ -1,4 +1,4 @@
-"""Arrays on a device. Kernels use their tensors; NumPy functions copy the values to main memory."""
+"""Arrays on a device that code written for NumPy can use."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
 HALF = (torch.float16, torch.bfloat16)
 NUMPY_TYPES = {
@@ -20,18 +21,19 @@ NUMPY_TYPES = {
 TORCH_TYPES = {np.dtype(value): key for key, value in NUMPY_TYPES.items() if key not in HALF}
 
 
-class DeviceArray:
-    """A tensor (n, d) or (n,) that code written for NumPy can use.
+class DeviceArray(NDArrayOperatorsMixin):
+    """A tensor on a device with the interface of an array.
 
-    It has the shape and the dtype of an array. Selected values, and results of NumPy functions, are arrays in main
-    memory. So only the kernels, which use `tensor`, compute on the device.
+    Operators and the NumPy functions in `numpy_functions` compute on the device, and so do methods. Other NumPy
+    functions compute in main memory. Slices stay on the device. Rows that are selected by their numbers, or by a mask,
+    are copied to main memory, because they are few.
     """
 
     __slots__ = ("state", "tensor")
 
     def __init__(self, tensor: torch.Tensor) -> None:
         self.tensor = tensor
-        self.state: Any = None  # data that kernels compute once for these rows
+        self.state: dict[str, Any] = {}  # what kernels compute once for these rows
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -45,33 +47,105 @@ class DeviceArray:
     def ndim(self) -> int:
         return self.tensor.ndim
 
+    @property
+    def size(self) -> int:
+        return self.tensor.numel()
+
+    @property
+    def T(self) -> DeviceArray:
+        return DeviceArray(self.tensor.T)
+
     def __len__(self) -> int:
         return len(self.tensor)
+
+    # conversions
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return as_numpy(self.tensor).astype(dtype or self.dtype, copy=False)
 
+    def __float__(self) -> float:
+        return float(self.tensor)
+
+    def __int__(self) -> int:
+        return int(self.tensor)
+
+    def __bool__(self) -> bool:
+        return bool(self.tensor)
+
+    def astype(self, dtype: Any, copy: bool = True) -> DeviceArray:
+        kind = TORCH_TYPES[np.dtype(dtype)]
+        return DeviceArray(self.tensor.to(kind, copy=copy)) if copy or self.tensor.dtype != kind else self
+
+    def reshape(self, *shape: Any) -> DeviceArray:
+        return DeviceArray(self.tensor.reshape(*shape))
+
+    def ravel(self) -> DeviceArray:
+        return self.reshape(-1)
+
+    # NumPy's functions
+
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        return getattr(ufunc, method)(*(np.asarray(x) if isinstance(x, DeviceArray) else x for x in inputs), **options)
+        from coterie.kernels.cuda import numpy_functions
 
-    def __getitem__(self, rows: Any) -> np.ndarray:
-        return as_numpy(self.tensor[_index(rows, self.tensor.device)])
+        return numpy_functions.ufunc(ufunc, method, inputs, options)
 
-    def __setitem__(self, rows: Any, values: Any) -> None:
-        self.tensor[_index(rows, self.tensor.device)] = as_tensor(values, self.tensor.device).to(self.tensor.dtype)
+    def __array_function__(self, function: Any, types: Any, arguments: Any, options: Any) -> Any:
+        from coterie.kernels.cuda import numpy_functions
+
+        return numpy_functions.function(function, arguments, options)
+
+    # rows
+
+    def __getitem__(self, index: Any) -> Any:
+        values = self.tensor[_as_index(index, self.tensor.device)]
+        first = index[0] if isinstance(index, tuple) else index
+        return DeviceArray(values) if first is None or isinstance(first, slice | int | np.integer) else as_numpy(values)
+
+    def __setitem__(self, index: Any, values: Any) -> None:
+        values = as_tensor(values, self.tensor.device).to(self.tensor.dtype)
+        self.tensor[_as_index(index, self.tensor.device)] = values
 
     def fill(self, value: float) -> None:
         self.tensor.fill_(value)
 
-    def astype(self, dtype: Any, copy: bool = True) -> DeviceArray:
-        kind = TORCH_TYPES[np.dtype(dtype)]
-        return DeviceArray(self.tensor.to(kind)) if copy or self.tensor.dtype != kind else self
+    # reductions
 
-    def __gt__(self, other: Any) -> np.ndarray:
-        return np.asarray(self) > other
+    def sum(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> DeviceArray:
+        kind = None if dtype is None else TORCH_TYPES[np.dtype(dtype)]
+        return DeviceArray(self.tensor.sum(dim=axis, dtype=kind, keepdim=keepdims))
 
-    def max(self, initial: float | None = None) -> Any:
-        return np.asarray(self).max(**({} if initial is None else {"initial": initial}))
+    def any(self, axis: Any = None) -> DeviceArray:
+        return DeviceArray(self.tensor.any() if axis is None else self.tensor.any(dim=axis))
+
+    def all(self, axis: Any = None) -> DeviceArray:
+        return DeviceArray(self.tensor.all() if axis is None else self.tensor.all(dim=axis))
+
+    def max(self, axis: Any = None, keepdims: bool = False, initial: float | None = None) -> DeviceArray:
+        return self._extreme(torch.amax, torch.clamp_min, axis, keepdims, initial)
+
+    def min(self, axis: Any = None, keepdims: bool = False, initial: float | None = None) -> DeviceArray:
+        return self._extreme(torch.amin, torch.clamp_max, axis, keepdims, initial)
+
+    def argmax(self, axis: int | None = None) -> DeviceArray:
+        """Index of the first maximum; that of PyTorch may be any."""
+        return self._first(torch.amax, axis)
+
+    def argmin(self, axis: int | None = None) -> DeviceArray:
+        return self._first(torch.amin, axis)
+
+    def _extreme(self, reduce: Any, clamp: Any, axis: Any, keepdims: bool, initial: float | None) -> DeviceArray:
+        if initial is not None and self.tensor.numel() == 0:
+            return DeviceArray(torch.full((), initial, dtype=self.tensor.dtype, device=self.tensor.device))
+        values = reduce(self.tensor, dim=() if axis is None else axis, keepdim=keepdims)
+        return DeviceArray(values if initial is None else clamp(values, initial))
+
+    def _first(self, reduce: Any, axis: int | None) -> DeviceArray:
+        values = self.tensor.ravel() if axis is None else self.tensor
+        dim = 0 if axis is None else axis
+        count = torch.arange(values.shape[dim], device=values.device)
+        count = count.view([-1 if i == dim % values.ndim else 1 for i in range(values.ndim)])
+        is_extreme = values == reduce(values, dim=dim, keepdim=True)
+        return DeviceArray(torch.where(is_extreme, count, values.shape[dim] - 1).amin(dim=dim))
 
 
 def as_tensor(values: Any, device: Any = None) -> torch.Tensor:
@@ -89,5 +163,13 @@ def as_numpy(tensor: torch.Tensor) -> np.ndarray:
     return (tensor.float() if tensor.dtype in HALF else tensor).cpu().numpy()
 
 
-def _index(rows: Any, device: torch.device) -> Any:
-    return rows if isinstance(rows, slice | int | tuple) else as_tensor(np.asarray(rows), device)
+def _as_index(index: Any, device: torch.device) -> Any:
+    if isinstance(index, tuple):
+        return tuple(_as_index(each, device) for each in index)
+    if index is None or isinstance(index, slice | int):
+        return index
+    return int(index) if isinstance(index, np.integer) else as_tensor(_as_array(index), device)
+
+
+def _as_array(index: Any) -> Any:
+    return index if isinstance(index, DeviceArray | torch.Tensor) else np.asarray(index)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from coterie.kernels.cuda.device_array import as_numpy
+
 BLOCK = 1 << 22  # number of differences in memory at once
-ROWS = 4096  # rows whose costs are added together
+ROWS = 512  # rows whose costs are added together
 
 
 def potentials(
@@ -34,7 +36,7 @@ def draw(closest: torch.Tensor, w: torch.Tensor | None, u: np.ndarray) -> tuple[
     n = len(closest)
     if n == 0:
         return 0.0, np.full(len(u), -1)
-    sums = torch.cat([_mass(closest, w, start, start + (ROWS << 12)) for start in range(0, n, ROWS << 12)])
+    sums = torch.cat([_mass(closest, w, start, start + (ROWS << 15)) for start in range(0, n, ROWS << 15)])
     cumulative = np.cumsum(sums.cpu().numpy())
     total = float(cumulative[-1])
     if not total > 0:
@@ -43,10 +45,10 @@ def draw(closest: torch.Tensor, w: torch.Tensor | None, u: np.ndarray) -> tuple[
     block = np.minimum(
         np.searchsorted(cumulative, target, side="right"), np.flatnonzero(np.diff(cumulative, prepend=0))[-1]
     )
-    index = torch.from_numpy(block).to(closest.device)[:, None] * ROWS + torch.arange(ROWS, device=closest.device)
-    inside = index < n
-    index = torch.where(inside, index, 0)
-    mass = torch.where(inside, closest[index].double() * (1.0 if w is None else w[index].double()), 0.0).cpu().numpy()
+    index = block[:, None] * ROWS + np.arange(ROWS)
+    rows = torch.from_numpy(np.minimum(index, n - 1)).to(closest.device)
+    mass = as_numpy(closest[rows]).astype(np.float64) * (1.0 if w is None else as_numpy(w[rows]))
+    mass[index >= n] = 0.0
     before = np.where(block > 0, cumulative[block - 1], 0.0)
     within = np.cumsum(mass, axis=1)
     place = (within <= (target - before)[:, None]).sum(axis=1)
@@ -55,8 +57,8 @@ def draw(closest: torch.Tensor, w: torch.Tensor | None, u: np.ndarray) -> tuple[
 
 
 def _mass(closest: torch.Tensor, w: torch.Tensor | None, start: int, stop: int) -> torch.Tensor:
-    """Sums of w `closest` over blocks of rows."""
-    mass = closest[start:stop].double()
-    if w is not None:
-        mass = mass * w[start:stop].double()
-    return torch.nn.functional.pad(mass, (0, -len(mass) % ROWS)).view(-1, ROWS).sum(1)
+    """Sums of w `closest` over blocks of rows; the last block may be shorter."""
+    mass = closest[start:stop] if w is None else closest[start:stop].double() * w[start:stop].double()
+    whole = len(mass) // ROWS * ROWS
+    sums = mass[:whole].view(-1, ROWS).sum(1, dtype=torch.float64)
+    return sums if whole == len(mass) else torch.cat([sums, mass[whole:].sum(0, keepdim=True, dtype=torch.float64)])

@@ -69,24 +69,28 @@ def add_point(
 
 
 def potentials(
-    X: torch.Tensor, w: torch.Tensor | None, unit: float, points: torch.Tensor, closest: torch.Tensor, extent: float
+    X: torch.Tensor, w: torch.Tensor | None, unit: float, points: np.ndarray, closest: torch.Tensor, extent: float
 ) -> torch.Tensor:
     """Update `closest` (n,) with points[0]; return its weighted sum, then that with each other point added (m,).
 
-    `extent` is a bound of the differences between rows and points.
+    `extent` is a bound of the differences between rows and points. The host prepares the points, and copies them at
+    once: a launch for each step would take longer than the kernel.
     """
     (n, d), m, device = X.shape, len(points), X.device
     width = max(16, triton.next_power_of_2(d)) if d <= 64 else triton.cdiv(d, 64) * 64
+    block, rows, warps = (width, 128 if width <= 32 else 64, 4) if width <= 64 else (32, 32, 2)
     scale = 2.0 ** (8 - np.frexp(extent)[1]) if extent > 0 else 1.0
-    difference = points.double() - points[0].double()
-    scaled = torch.zeros(MAX_POINTS, width, device=device)
-    scaled[:m, :d] = (difference * scale).float()
-    squares = torch.zeros(MAX_POINTS, device=device)
-    squares[:m] = difference.square().sum(1).float()
+    difference = points.astype(np.float64) - points[0]
+    table = np.zeros((MAX_POINTS + 2, width), np.float32)  # the scaled points, their squares, and point 0
+    table[:m, :d], table[MAX_POINTS + 1, :d] = difference * scale, points[0]
+    squares = np.zeros(MAX_POINTS, np.float32)
+    squares[:m] = np.square(difference).sum(axis=1)
+    table[MAX_POINTS, :MAX_POINTS] = squares
+    on_device = torch.from_numpy(table).to(device)
     programs = triton.cdiv(n, ROWS)
     sums = torch.empty(programs, MAX_POINTS, device=device)
     add_point[(programs,)](
-        X, X if w is None else w, points[0].float().contiguous(), scaled, squares, closest, sums, n, scale,
-        1.0 / unit**2, d, width, min(width, 64), 64, ROWS, w is not None, num_warps=4,
+        X, X if w is None else w, on_device[MAX_POINTS + 1], on_device, on_device[MAX_POINTS], closest, sums, n, scale,
+        1.0 / unit**2, d, width, block, rows, ROWS, w is not None, num_warps=warps,
     )  # fmt: skip
     return sums[:, :m].sum(0, dtype=torch.float64)

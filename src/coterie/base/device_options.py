@@ -1,0 +1,40 @@
+"""Where an estimator computes, and the options that a GPU does not support."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coterie.data.tensors import is_worth_a_gpu
+from coterie.errors import ParameterError
+
+
+def chosen_device(estimator: Any, device: str, X: Any) -> str:
+    """The device for these rows: 'auto' is the GPU if it is faster and supports all options. `verbose` shows that."""
+    k = getattr(estimator, "n_clusters", getattr(estimator, "n_components", 1))
+    is_free = device == "auto" and isinstance(k, int) and estimator.engine == "auto"
+    if not is_free or _is_traced(estimator) or _rejected(estimator) or not is_worth_a_gpu(X, k):
+        return device
+    if getattr(estimator, "verbose", 0):
+        print(f"device: cuda, because a pass over X takes {2 * X.shape[0] * X.shape[1] * k:.1e} operations")
+    return "cuda"
+
+
+def check_options_on_device(estimator: Any) -> None:
+    """Reject options and methods that need the rows in main memory, with what to do instead."""
+    if _is_traced(estimator):
+        raise ParameterError("fit_trace is not supported on a GPU: use device='cpu'")
+    for name, remedy in _rejected(estimator).items():
+        raise ParameterError(
+            f"{name}={getattr(estimator, name)!r} is not supported on a GPU: use {remedy}, or device='cpu'"
+        )
+
+
+def _is_traced(estimator: Any) -> bool:
+    return vars(estimator).get("_recorder") is not None
+
+
+def _rejected(estimator: Any) -> dict[str, str]:
+    """Options whose values are not supported on a GPU, with remedies."""
+    defaults = {"missing": "error", "checkpoint": None}
+    general = {name: value for name, value in defaults.items() if getattr(estimator, name, value) != value}
+    return {**{name: f"{name}={value!r}" for name, value in general.items()}, **estimator._not_on_device}
