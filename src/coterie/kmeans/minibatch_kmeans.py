@@ -210,8 +210,8 @@ class MiniBatchKMeans(Traced, Partitional):
             source, engine = in_memory(source.pick(slice(None)), as_one_part=True)
         stats, _ = engine.scan(partial(model.e_step, state.params), source, None)
         state = _reseed(
-            online.add(model, state, stats), source.shape[0], self._as_array(source.w), lambda rows: source.pick(rows).X,
-            self.reassignment_ratio, rng,
+            online.add(model, state, stats), source.shape[0], self._as_array(source.w),
+            lambda rows: source.pick(rows).X, self.reassignment_ratio, rng,
         )  # fmt: skip
         stats, memos = engine.scan(partial(model.e_step, state.params), source, None)
         labels = source.join(engine.map(partial(model.assign, state.params), source, memos))
