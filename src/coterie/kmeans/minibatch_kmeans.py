@@ -202,8 +202,8 @@ class MiniBatchKMeans(Traced, Partitional):
             check_enough_rows(self.n_clusters, summary)
             rng = as_rng(self.random_state)
             model = self._initial_model(summary)
-            rows = in_memory(source.pick(slice(None))) if is_on_device else (source, engine)
-            state = self._initial_state(model, *rows, n_init, rng)
+            rows, engine_of_rows = in_memory(source.pick(slice(None))) if is_on_device else (source, engine)
+            state = self._initial_state(model, rows, engine_of_rows, n_init, rng)
         else:
             rng, model, state = self._random, self._model(), self._state
         if is_in_memory(source) and not is_on_device:  # one part, because the rows are one batch
