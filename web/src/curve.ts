@@ -1,6 +1,6 @@
 /** The objective over the steps, with a cursor. */
 
-import type { PlayerData } from "./data";
+import type { Film } from "./data";
 import { svg } from "./dom";
 
 const WIDTH = 240;
@@ -14,7 +14,7 @@ export class Curve {
   private readonly done = svg("path", { class: "line" });
   private readonly cursor = svg("circle", { class: "cursor", r: 5 });
 
-  constructor(data: PlayerData) {
+  constructor(data: Film) {
     const objective = data.frames.map((frame) => frame.objective);
     const bound = data.frames.map((frame) => frame.bound);
     const all = [...objective, ...bound].filter((value) => value !== null);
