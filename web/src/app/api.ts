@@ -169,6 +169,7 @@ export interface Choice {
   }[];
   table: ({ k: number } & Record<string, number | null>)[];
   ks: number[];
+  criteria?: CriterionEvent[];
 }
 
 export interface Result extends Run {
@@ -178,7 +179,7 @@ export interface Result extends Run {
   rows_used: number;
   columns: string[];
   clusters: Cluster[];
-  profile: { columns: string[]; values: (number | null)[][]; deviations: (number | null)[][] } | null;
+  profile: { columns: string[]; values: (number | null)[][] } | null;
   choice: (Choice & { recommended: number }) | null;
 }
 

@@ -1,7 +1,7 @@
 /** Inspect clusters: map, table, histograms and silhouettes that select rows together. */
 
 import { signal } from "@preact/signals";
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { plural } from "../dom";
 import { get, type Result, type Run, send } from "./api";
 import type { Labels } from "./arrays";
@@ -42,6 +42,7 @@ export function ClustersPage() {
     [run.id, run.names.join("\n"), run.colors.join()],
   );
   const selection = useMemo(() => (labels ? selectionOf(run, labels.labels.length) : null), [run.key, labels]);
+  useEffect(() => filterBy(selection, labels, place.peek().cluster), [selection, labels]);
   const atlas = useRef<Atlas | null>(null);
   const choose = (label: number | null) => {
     const next = label === place.value.cluster || label === null || label >= run.names.length ? null : label;
@@ -66,16 +67,14 @@ export function ClustersPage() {
         {selection && <SelectionBar selection={selection} />}
       </div>
       {selection && labels && <Filters run={run} selection={selection} labels={labels} />}
-      {selection && (
-        <Below run={run} result={result} selection={selection} labels={labels!} atlas={() => atlas.current} />
-      )}
+      {selection && <Below run={run} result={result} selection={selection} atlas={() => atlas.current} />}
     </div>
   );
 }
 
 function filterBy(selection: Selection | null, labels: Labels | null, label: number | null): void {
   if (!selection || !labels) return;
-  if (label === null) {
+  if (label === null || label >= labels.names.length) {
     selection.remove(CLUSTERS);
     return;
   }
@@ -149,6 +148,10 @@ function ClusterList({ run, result, labels, selection, choose }: ListProps) {
         )}
       </h2>
       <Fault field="names" />
+      <div class="list-head" aria-hidden="true">
+        <span>rows</span>
+        <span>silhouette</span>
+      </div>
       <ul class="cluster-list" onKeyDown={rove}>
         {run.names.map((name, j) => {
           const isChosen = place.value.cluster === j;
@@ -177,9 +180,7 @@ function ClusterList({ run, result, labels, selection, choose }: ListProps) {
                   {name}
                 </span>
                 <span class="num">{run.sizes[j]!.toLocaleString("en")}</span>
-                <span class="num muted" title="mean silhouette">
-                  {silhouette.get(j)?.toFixed(2) ?? ""}
-                </span>
+                <span class="num muted">{silhouette.get(j)?.toFixed(2) ?? ""}</span>
                 <svg class="size" aria-hidden="true" viewBox="0 0 100 5" preserveAspectRatio="none">
                   <rect class="ghost" width={(100 * run.sizes[j]!) / total} height="5" fill={run.colors[j]!} />
                   <rect width={((100 * run.sizes[j]!) / total) * share} height="5" fill={run.colors[j]!} />
@@ -199,11 +200,10 @@ interface BelowProps {
   run: Run;
   result: Result | null;
   selection: Selection;
-  labels: Labels;
   atlas: () => Atlas | null;
 }
 
-function Below({ run, result, selection, labels, atlas }: BelowProps) {
+function Below({ run, result, selection, atlas }: BelowProps) {
   const listed = TABS.filter((name) => name !== "Dendrogram" || run.tree);
   const chosen = listed.includes(tab.value) ? tab.value : "Rows";
   const { cluster } = place.value;
@@ -234,9 +234,7 @@ function Below({ run, result, selection, labels, atlas }: BelowProps) {
           ) : (
             <ClusterCard key={`${run.id} ${cluster}`} run={run} label={cluster} />
           ))}
-        {chosen === "Profiles" && result && (
-          <Profiles run={run} result={result} selection={selection} labels={labels} />
-        )}
+        {chosen === "Profiles" && result && <Profiles run={run} result={result} selection={selection} />}
         {chosen === "Silhouettes" && (
           <Fragment path={`/api/runs/${run.id}/charts/silhouettes`} version={run.colors.join()} />
         )}

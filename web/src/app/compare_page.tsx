@@ -2,12 +2,14 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { plural } from "../dom";
-import { blob, type Comparison, get, query, type Run } from "./api";
+import { blob, type Comparison, get, query, type Rows, type Run } from "./api";
 import type { Atlas } from "./atlas";
 import { percent, Scroll, Select, useLoaded } from "./controls";
 import { ClusterName } from "./filters";
 import { MapPanel } from "./map_panel";
 import { choose, go, place, runs, shown } from "./state";
+
+const named = (run: Run) => `Run ${run.id.replace(/^r/, "")}: ${run.title}`;
 
 export function ComparePage() {
   const run = shown.value!;
@@ -50,7 +52,7 @@ function Pair({ before, after, others }: { before: Run; after: Run; others: Run[
     maps.current[side] = atlas;
     if (atlas) setLinked((count) => count + 1);
   };
-  const list = [before, ...others].map(({ id, title }) => ({ value: id, text: title }));
+  const list = [before, ...others].map((run) => ({ value: run.id, text: named(run) }));
   return (
     <div class="compare">
       <div class="bar">
@@ -64,23 +66,24 @@ function Pair({ before, after, others }: { before: Run; after: Run; others: Run[
       {error && <p class="fault">{error}</p>}
       {value && <Agreement value={value} />}
       <div class="maps">
-        <section aria-label={before.title}>
-          <h2>{before.title}</h2>
-          <MapPanel run={before} emphasis={emphasis} onAtlas={link(0)} label={`Map of ${before.title}`} />
+        <section aria-label={named(before)}>
+          <h2>{named(before)}</h2>
+          <MapPanel run={before} emphasis={emphasis} onAtlas={link(0)} label={`Map of ${named(before)}`} />
         </section>
-        <section aria-label={after.title}>
-          <h2>{after.title}</h2>
+        <section aria-label={named(after)}>
+          <h2>{named(after)}</h2>
           <MapPanel
             run={after}
             colors={colors}
             emphasis={emphasis}
             onAtlas={link(1)}
-            label={`Map of ${after.title}`}
+            label={`Map of ${named(after)}`}
             tools={false}
           />
         </section>
       </div>
       {value && <Matched before={before} after={after} value={value} colors={colors} />}
+      {value && value.moved > 0 && <Moved before={before} after={after} value={value} colors={colors} />}
     </div>
   );
 }
@@ -131,7 +134,7 @@ function Matched({ before, after, value, colors }: { before: Run; after: Run; va
         <table class="matched">
           <thead>
             <tr>
-              <th>{before.title}</th>
+              <th>{named(before)}</th>
               {value.after.map((label, j) => (
                 <th key={label} class="num">
                   <ClusterName name={name(after, label)} color={colors[label] ?? colors[j] ?? "#9aa1ab"} />
@@ -161,6 +164,61 @@ function Matched({ before, after, value, colors }: { before: Run; after: Run; va
           </tbody>
         </table>
       </Scroll>
+    </section>
+  );
+}
+
+const LISTED = 50;
+
+function Moved({ before, after, value, colors }: { before: Run; after: Run; value: Comparison; colors: string[] }) {
+  const rows = value.moved_rows.slice(0, LISTED);
+  const { value: loaded } = useLoaded(() => {
+    const one = (run: Run) => get<Rows>(`/api/rows?${query({ run: run.id, rows: rows.join(","), count: LISTED })}`);
+    return Promise.all([one(before), one(after)]);
+  }, [before.id, after.id, rows.join()]);
+  if (!loaded) return null;
+  const [left, right] = loaded;
+  const other = new Map(right.rows.map(({ row, cluster }) => [row, cluster]));
+  const cluster = (run: Run, palette: string[], label: number | null | undefined) =>
+    label === null || label === undefined || label < 0 ? (
+      <span class="muted">none</span>
+    ) : (
+      <ClusterName name={run.names[label] ?? String(label)} color={palette[label] ?? "#9aa1ab"} />
+    );
+  return (
+    <section class="group">
+      <h2>Rows that moved</h2>
+      <Scroll label="Rows that moved">
+        <table class="data-rows">
+          <thead>
+            <tr>
+              <th>row</th>
+              <th>left</th>
+              <th>right</th>
+              {left.columns.map((name) => (
+                <th key={name}>{name}</th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {left.rows.map((row) => (
+              <tr key={row.row}>
+                <td class="muted">{row.row.toLocaleString("en")}</td>
+                <td>{cluster(before, before.colors, row.cluster)}</td>
+                <td>{cluster(after, colors, other.get(row.row))}</td>
+                {row.cells.map((cell, j) => (
+                  <td key={j}>{cell ?? "missing"}</td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Scroll>
+      {value.moved > rows.length && (
+        <p class="muted">
+          The first {rows.length} of {plural(value.moved, "row")}.
+        </p>
+      )}
     </section>
   );
 }

@@ -211,7 +211,8 @@ export function rove(event: KeyboardEvent & { currentTarget: HTMLElement }, sele
 
 export function percent(share: number): string {
   const value = 100 * share;
-  return `${value.toFixed(value !== 0 && value < 10 ? 1 : 0)}%`;
+  const isExact = value === 0 || value === 100 || (value >= 10 && value <= 99);
+  return `${value.toFixed(isExact ? 0 : 1)}%`;
 }
 
 export function bytes(size: number): string {

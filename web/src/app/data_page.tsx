@@ -8,6 +8,7 @@ import { bytes, Fault, Icon, percent, Section, Select } from "./controls";
 import { attempt, change, go, message, place, preparation, take, workspace } from "./state";
 
 const ROLES: Record<Role, string> = { feature: "use", id: "identifier", weight: "weight", ignored: "leave out" };
+const TRANSFORMS: Record<string, string> = { none: "no transform", auto: "automatic" };
 const LABELS: Record<string, string> = {
   scale: "Scaling",
   missing: "Missing values",
@@ -263,8 +264,13 @@ function Preparing({ ready }: { ready: Preparation }) {
         {ready.dimensions > 0 && `, ${plural(ready.dimensions, "dimension")} after preparation`}
         {ready.scale === "auto" && ready.scale_used && `, scaling: ${ready.scale_used}`}
       </p>
-      {[...ready.notes, ...ready.warnings].map((note) => (
-        <p key={note} class="note">
+      {ready.notes.map((note) => (
+        <p key={note} class="muted">
+          {note}
+        </p>
+      ))}
+      {ready.warnings.map((note) => (
+        <p key={note} class="note warn">
           {note}
         </p>
       ))}
@@ -302,6 +308,7 @@ function Columns({ columns, rows }: { columns: Column[]; rows: number }) {
 function ColumnRow({ column, rows }: { column: Column; rows: number }) {
   const { name, kind, missing, min, mean, max, role, reason, reading, choices, examples } = column;
   const field = `column:${name}`;
+  const why = role === "feature" ? reading : (reason ?? reading);
   const post = (body: object) => void change(field, "/api/columns", { [name]: body });
   const range =
     min !== null && max !== null ? `${shortened(min)} to ${shortened(max)}` : examples.slice(0, 3).join(", ");
@@ -347,19 +354,12 @@ function ColumnRow({ column, rows }: { column: Column; rows: number }) {
             label={`Transformation of ${name}`}
             hideLabel
             value={column.transform}
-            options={choices.transforms.map((value) => ({
-              value,
-              text: `${value === "none" ? "no transformation" : value}${value === column.transform && column.transform_auto ? " (automatic)" : ""}`,
-            }))}
+            options={choices.transforms.map((value) => ({ value, text: TRANSFORMS[value] ?? value }))}
             onChange={(value) => post({ transform: value })}
           />
         )}
       </div>
-      {(reason || reading) && role !== "feature" ? (
-        <p class="why muted">{reason ?? reading}</p>
-      ) : (
-        reading && <p class="why muted">{reading}</p>
-      )}
+      {why && why !== kind && <p class="why muted">{why}</p>}
       <Fault field={field} />
     </li>
   );

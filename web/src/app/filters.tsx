@@ -12,10 +12,12 @@ import { table } from "./state";
 const BINS = 64;
 const AT_ONCE = 8; // histograms, which the page recounts at every change of the selection
 const CATEGORIES = 6;
+const MANY = 60; // different texts of a column that is not used
 
 export function Filters({ run, selection, labels }: { run: Run; selection: Selection; labels: Labels }) {
   const columns = table.value!.columns.filter(
-    ({ kind, role }) => role === "feature" || (role !== "id" && kind !== "text"),
+    ({ kind, role, distinct }) =>
+      role === "feature" || (role !== "id" && (kind !== "text" || (distinct ?? MANY) < MANY)),
   );
   const ordered = [
     ...columns.filter(({ role }) => role === "feature"),

@@ -9,8 +9,23 @@ import { Player } from "../player";
 import { type Algorithm, type Option, type Run, send } from "./api";
 import { loadFilm } from "./arrays";
 import { duration, Fault, Icon, Place, Section, Select, useLoaded } from "./controls";
+import { CriterionCharts } from "./criteria";
 import { MapPanel } from "./map_panel";
-import { active, attempt, cancel, current, go, preparation, refresh, shown, steps, table, workspace } from "./state";
+import {
+  active,
+  attempt,
+  cancel,
+  criteria,
+  current,
+  go,
+  place,
+  preparation,
+  refresh,
+  shown,
+  steps,
+  table,
+  workspace,
+} from "./state";
 
 interface Draft {
   algorithm: string;
@@ -276,6 +291,9 @@ export function Running({ run }: { run: Run }) {
       <button type="button" class="button" onClick={() => void cancel(run.id)}>
         <Icon name="stop" /> Cancel and keep the best so far
       </button>
+      {place.value.page === "fit" && criteria.value[run.id] && (
+        <CriterionCharts criteria={criteria.value[run.id]!} k={null} pick={null} />
+      )}
     </section>
   );
 }

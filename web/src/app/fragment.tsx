@@ -30,7 +30,7 @@ export function parsed(markup: string): DocumentFragment {
 export function Fragment({ path, version = "" }: { path: string; version?: string | number }) {
   const { value, error } = useLoaded(() => text(path), [path, version]);
   if (error) return <p class="muted">{error}</p>;
-  if (value === null) return <p class="muted">Loading…</p>;
+  if (value === null) return <p class="muted">Computing…</p>;
   return (
     <Place
       class="fragment"

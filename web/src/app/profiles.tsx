@@ -1,28 +1,17 @@
-/** Means of columns by cluster, and of the selected rows, in standard deviations from the overall mean. */
+/** Means of columns: of each cluster, by the code of the report, and of the selected rows. */
 
 import { useMemo } from "preact/hooks";
 import { shortened } from "../formatting";
 import type { Result, Run } from "./api";
-import { type Coded, type Labels, loadValues, MISSING } from "./arrays";
+import { type Coded, loadValues, MISSING } from "./arrays";
 import { Scroll, useLoaded } from "./controls";
-import { ClusterName } from "./filters";
 import { Fragment } from "./fragment";
-import type { Selection } from "./selection";
+import { Selection } from "./selection";
 
 const STRONGEST = 2.5; // standard deviations of the strongest colour
 const COLUMNS = 14;
 
-export function Profiles({
-  run,
-  result,
-  selection,
-  labels,
-}: {
-  run: Run;
-  result: Result;
-  selection: Selection;
-  labels: Labels;
-}) {
+export function Profiles({ run, result, selection }: { run: Run; result: Result; selection: Selection }) {
   const { profile } = result;
   const columns = profile?.columns.slice(0, COLUMNS) ?? [];
   const { value: coded } = useLoaded(
@@ -31,48 +20,48 @@ export function Profiles({
   );
   const version = selection.version.value;
   const selected = useMemo(
-    () => (coded && selection.active ? coded.map((column) => deviation(column, selection)) : null),
-    [coded, version, labels],
+    () =>
+      coded && selection.active
+        ? coded.map(({ codes, bounds }) => bounds && summary(selection.counts(codes, 256), bounds))
+        : null,
+    [coded, version],
   );
-  if (!profile) return <p class="muted">There are no profiles for this kind of data.</p>;
+  const all = useMemo(() => coded?.map(overall) ?? [], [coded]);
   return (
     <>
-      <Scroll label="Profiles">
-        <table class="profile">
-          <thead>
-            <tr>
-              <th>cluster</th>
-              {columns.map((name) => (
-                <th key={name} class="num">
-                  {name}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {result.clusters.map(({ label }, i) => (
-              <tr key={label}>
-                <th scope="row">
-                  <ClusterName name={run.names[label]!} color={run.colors[label]!} />
-                </th>
-                {columns.map((name, j) => (
-                  <Cell key={name} z={profile.deviations[i]?.[j] ?? null} mean={profile.values[i]?.[j] ?? null} />
-                ))}
-              </tr>
-            ))}
-            {selected && (
-              <tr class="selected-rows">
-                <th scope="row">selected rows</th>
-                {columns.map((name, j) => (
-                  <Cell key={name} {...selected[j]!} />
-                ))}
-              </tr>
-            )}
-          </tbody>
-        </table>
-      </Scroll>
-      <p class="muted">Means. Colour: standard deviations from the mean of all rows, blue below and orange above.</p>
-      <Fragment path={`/api/runs/${run.id}/charts/profiles`} version={run.colors.join()} />
+      {selected && (
+        <section class="panel">
+          <h3>Selected rows</h3>
+          <Scroll label="Means of the selected rows">
+            <table class="profile">
+              <thead>
+                <tr>
+                  {columns.map((name) => (
+                    <th key={name} class="num">
+                      {name}
+                    </th>
+                  ))}
+                </tr>
+              </thead>
+              <tbody>
+                <tr>
+                  {columns.map((name, j) => (
+                    <Cell
+                      key={name}
+                      mean={selected[j]?.mean ?? null}
+                      z={deviation(selected[j]?.mean ?? null, all[j] ?? null)}
+                    />
+                  ))}
+                </tr>
+              </tbody>
+            </table>
+          </Scroll>
+          <p class="muted">
+            Means of the rows that are selected. Colours show the difference from the mean of all rows, as below.
+          </p>
+        </section>
+      )}
+      <Fragment path={`/api/runs/${run.id}/charts/profiles`} version={run.colors.join() + run.names.join()} />
     </>
   );
 }
@@ -89,24 +78,28 @@ function Cell({ z, mean }: { z: number | null; mean: number | null }) {
   );
 }
 
-/** Mean of the selected rows from the bins of a histogram, and how far it is from that of all rows. */
-function deviation({ codes, bounds }: Coded, selection: Selection): { z: number | null; mean: number | null } {
-  if (!bounds) return { z: null, mean: null };
-  const chosen = selection.counts(codes, 256);
-  const all = new Float64Array(3);
-  const part = new Float64Array(2);
-  const every = new Uint32Array(256);
-  for (let i = 0; i < codes.length; i++) every[codes[i]!]!++;
+interface Summary {
+  mean: number;
+  spread: number;
+}
+
+/** Mean and standard deviation of counts in bins. */
+function summary(counts: Uint32Array, bounds: number[]): Summary | null {
+  let [rows, sum, squares] = [0, 0, 0];
   for (let code = 0; code < Math.min(bounds.length - 1, MISSING); code++) {
     const middle = (bounds[code]! + bounds[code + 1]!) / 2;
-    all[0]! += every[code]!;
-    all[1]! += every[code]! * middle;
-    all[2]! += every[code]! * middle * middle;
-    part[0]! += chosen[code]!;
-    part[1]! += chosen[code]! * middle;
+    rows += counts[code]!;
+    sum += counts[code]! * middle;
+    squares += counts[code]! * middle * middle;
   }
-  if (!part[0] || !all[0]) return { z: null, mean: null };
-  const mean = all[1]! / all[0];
-  const spread = Math.sqrt(Math.max(0, all[2]! / all[0] - mean * mean));
-  return { mean: part[1]! / part[0], z: spread ? (part[1]! / part[0] - mean) / spread : 0 };
+  if (!rows) return null;
+  return { mean: sum / rows, spread: Math.sqrt(Math.max(0, squares / rows - (sum / rows) ** 2)) };
+}
+
+function overall({ codes, bounds }: Coded): Summary | null {
+  return bounds && summary(new Selection(codes.length).counts(codes, 256), bounds);
+}
+
+function deviation(mean: number | null, all: Summary | null): number | null {
+  return mean === null || !all ? null : all.spread ? (mean - all.mean) / all.spread : 0;
 }

@@ -6,7 +6,7 @@ import { get, query, type Rows, type Run, upload } from "./api";
 import { Scroll, useLoaded } from "./controls";
 import { ClusterName } from "./filters";
 import type { Selection } from "./selection";
-import { go, place } from "./state";
+import { go, place, table } from "./state";
 
 const COUNT = 50;
 const PATIENCE = 120; // milliseconds without a change, before rows are asked for
@@ -39,6 +39,7 @@ export function RowsTable({ run, selection, ring }: Props) {
     () => (selection.active ? upload<Rows>(`/api/rows?${asked}`, selection.bitset()) : get<Rows>(`/api/rows?${asked}`)),
     [asked, version, run.names.join("\n")],
   );
+  const numbers = new Set(table.value!.columns.filter(({ kind }) => kind === "number").map(({ name }) => name));
   const head = (key: string, text: string, isNumber = false) => {
     const order = sort === key ? "ascending" : sort === `-${key}` ? "descending" : undefined;
     return (
@@ -95,7 +96,7 @@ export function RowsTable({ run, selection, ring }: Props) {
               <tr>
                 <th>row</th>
                 {Object.entries(EXTRA).map(([key, text]) => head(key, text, key !== "cluster"))}
-                {value.columns.map((name) => head(name, name))}
+                {value.columns.map((name) => head(name, name, numbers.has(name)))}
               </tr>
             </thead>
             <tbody>
@@ -115,7 +116,10 @@ export function RowsTable({ run, selection, ring }: Props) {
                   <td class="num">{silhouette?.toFixed(2) ?? ""}</td>
                   <td class="num">{distance?.toPrecision(3) ?? ""}</td>
                   {cells.map((cell, j) => (
-                    <td key={j} class={cell === null ? "muted" : ""}>
+                    <td
+                      key={j}
+                      class={`${cell === null ? "muted" : ""} ${numbers.has(value.columns[j]!) ? "num" : ""}`}
+                    >
                       {cell ?? "missing"}
                     </td>
                   ))}

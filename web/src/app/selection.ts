@@ -12,6 +12,7 @@ export class Selection {
   count: number; // of selected rows
   private readonly fails: Uint16Array;
   private readonly bits = new Map<string, number>();
+  private list: Uint32Array | null = null;
 
   constructor(readonly rows: number) {
     this.fails = new Uint16Array(rows);
@@ -81,10 +82,26 @@ export class Selection {
   counts(codes: Uint8Array | Uint16Array, size: number, except = ""): Uint32Array {
     const counts = new Uint32Array(size);
     const { fails } = this;
-    const mask = ~(this.bits.get(except) ?? 0);
-    if (!this.active) for (let i = 0; i < codes.length; i++) counts[codes[i]!]!++;
-    else for (let i = 0; i < codes.length; i++) if ((fails[i]! & mask) === 0) counts[codes[i]!]!++;
+    const own = this.bits.get(except);
+    if (!this.active) {
+      for (let i = 0; i < codes.length; i++) counts[codes[i]!]!++;
+    } else if (own === undefined) {
+      const selected = this.selected();
+      for (let i = 0; i < selected.length; i++) counts[codes[selected[i]!]!]!++;
+    } else {
+      for (let i = 0; i < codes.length; i++) if ((fails[i]! & ~own) === 0) counts[codes[i]!]!++;
+    }
     return counts;
+  }
+
+  /** The selected rows, listed once for all counts of a change. */
+  private selected(): Uint32Array {
+    if (this.list) return this.list;
+    const { fails } = this;
+    const list = new Uint32Array(this.count);
+    for (let i = 0, to = 0; i < fails.length; i++) if (fails[i] === 0) list[to++] = i;
+    this.list = list;
+    return list;
   }
 
   /** One bit a row, the lowest first. */
@@ -108,6 +125,7 @@ export class Selection {
 
   private changed(count: number): void {
     this.count = count;
+    this.list = null;
     this.version.value++;
   }
 }

@@ -1,5 +1,6 @@
 /** The frame around all pages: steps, history, messages. */
 
+import { Component, type ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { plural } from "../dom";
 import { ChoosePage } from "./choose_page";
@@ -128,7 +129,9 @@ export function Shell() {
             </button>
           </div>
         ) : (
-          <Page />
+          <Guard key={page}>
+            <Page />
+          </Guard>
         )}
       </div>
       <div class="unseen" role="status" aria-live="polite">
@@ -136,6 +139,28 @@ export function Shell() {
       </div>
     </div>
   );
+}
+
+/** A part that cannot be shown leaves the rest of the page as it is. */
+class Guard extends Component<{ children: ComponentChildren }, { error: Error | null }> {
+  override state = { error: null as Error | null };
+
+  override componentDidCatch(error: Error): void {
+    console.error(error);
+    this.setState({ error });
+  }
+
+  render() {
+    if (!this.state.error) return this.props.children;
+    return (
+      <div class="empty">
+        <p>This page could not be shown: {this.state.error.message}. Please report this.</p>
+        <button type="button" class="button" onClick={() => this.setState({ error: null })}>
+          Try again
+        </button>
+      </div>
+    );
+  }
 }
 
 /** What is open, and what runs. */

@@ -54,7 +54,11 @@ export const preparation = computed(() => workspace.value?.preparation ?? null);
 export const runs = computed(() => workspace.value?.runs ?? []);
 export const current = computed(() => runs.value.find((run) => run.id === workspace.value?.current) ?? null);
 export const active = computed(() => runs.value.find(isActive) ?? null);
-export const shown = computed(() => (current.value?.status === "done" && current.value.k ? current.value : null));
+const hasClusters = (run: Run) => run.status === "done" && run.sizes.length > 0;
+/** The run whose clusters are shown: the current one, or the last one that has some. */
+export const shown = computed(() =>
+  current.value && hasClusters(current.value) ? current.value : (runs.value.findLast(hasClusters) ?? null),
+);
 
 export function isActive(run: Run): boolean {
   return run.status === "running" || run.status === "queued";

@@ -1,0 +1,132 @@
+"""The page on phones, in the dark, by keys alone, with hostile names, in two browsers, and without its server."""
+
+import pytest
+
+from .page_visits import OVERFLOW, PHONE, WIDE
+
+HOSTILE = (
+    "<img src=x onerror=window.broken=1>",
+    "</script><script>window.broken=1</script>",
+    "\"quoted' & <b>bold</b>",
+)
+STEPS = ("data", "fit", "choose", "clusters", "compare", "export")
+
+
+@pytest.fixture(scope="module")
+def runs(client):
+    client.post("/api/open", {"demo": "penguins"})
+    client.fit(algorithm="kmeans", k=2)
+    return [client.fit(algorithm="kmeans", k=3)["id"]]
+
+
+@pytest.mark.parametrize(("size", "dark"), [(WIDE, True), (PHONE, False)])
+def test_every_step_fits_into_the_window(runs, client, open_page, size, dark):
+    client.post("/api/open", {"demo": "penguins"}) if client.workspace()["table"] is None else None
+    for step in STEPS:
+        seen = open_page(step, size=size, dark=dark)
+        seen.settle()
+        assert seen.page.evaluate(OVERFLOW) <= 0, step
+        small = seen.page.locator("button:visible").all()
+        assert small, step
+
+
+def test_all_of_it_is_done_by_keys(client, open_page):
+    client.post("/api/open", {"demo": "moons"})
+    seen = open_page("data")
+
+    def reach(selector, limit=60):
+        for _ in range(limit):
+            if seen.page.evaluate("(s) => document.activeElement.matches(s)", selector):
+                return
+            seen.page.keyboard.press("Tab")
+        raise AssertionError(f"{selector} is not reached by the tab key")
+
+    seen.page.locator("body").press("Tab")
+    reach("nav a[href='#/fit']")
+    seen.page.keyboard.press("Enter")
+    seen.wait("nav a[aria-current][href='#/fit']")
+    reach("[name=k-mode]")
+    seen.page.keyboard.press("ArrowRight")
+    reach(".slider input")
+    seen.page.keyboard.press("ArrowRight")
+    chosen = seen.text(".slider output")
+    reach("button[type=submit]")
+    seen.page.keyboard.press("Enter")
+    seen.wait(f".outcome:has-text('K = {chosen}')")
+    reach(".outcome .button", 200)
+    seen.page.keyboard.press("Enter")
+    seen.wait(".cluster-list button")
+    reach(".cluster-list button")
+    seen.page.keyboard.press("ArrowDown")
+    seen.page.keyboard.press("Enter")
+    seen.wait(".selection-bar")
+    reach(".map-host .stage", 200)
+    before = seen.pixels(".map-host canvas")
+    seen.page.keyboard.press("+")
+    assert seen.pixels(".map-host canvas") != before
+    seen.page.keyboard.press("Enter")  # selects the rows in view
+    seen.settle()
+    reach("[role=tab][aria-selected=true]", 200)
+    seen.page.keyboard.press("ArrowRight")
+    seen.page.keyboard.press("Enter")
+    seen.wait("[role=tab][aria-selected=true]:has-text('Profiles')")
+
+
+def test_controls_have_names_and_images_descriptions(runs, client, open_page):
+    unnamed = """() => [...document.querySelectorAll('button, select, input, textarea, [role]')]
+        .filter((e) => e.matches('button, select, input, textarea, [role=slider], [role=application]'))
+        .filter((e) => e.offsetParent !== null || e.closest('svg'))
+        .filter((e) => !(e.getAttribute('aria-label') || e.textContent.trim() || e.labels?.length || e.title))
+        .map((e) => e.outerHTML.slice(0, 120))"""
+    for step in STEPS:
+        seen = open_page(step)
+        seen.settle()
+        assert seen.page.evaluate(unnamed) == [], step
+
+
+def test_hostile_names_and_values_stay_text(client, open_page):
+    lines = [",".join(f'"{name.replace(chr(34), chr(34) * 2)}"' for name in (*HOSTILE, "kind"))]
+    lines += [f'{i % 7},{i * i % 11},{i % 3},"{HOSTILE[i % 2]}"' for i in range(60)]
+    client.post("/api/paste", {"text": "\n".join(lines), "name": f"{HOSTILE[0]}.csv"})
+    client.fit(algorithm="kmeans", k=2)
+    run = client.fit(algorithm="kmeans", k=3)["id"]
+    client.post(f"/api/runs/{run}/edit", {"rename": {"0": HOSTILE[1]}})
+    for step in (*STEPS, "clusters?map=columns&cluster=0"):
+        seen = open_page(step)
+        seen.settle()
+        if step.startswith("clusters"):
+            for tab in ("Cluster", "Profiles", "Silhouettes"):
+                seen.page.get_by_role("tab", name=tab).first.click()
+                seen.page.wait_for_timeout(250)
+        assert seen.page.evaluate("window.broken") is None, step
+        assert seen.page.locator("main img, main b, #app script").count() == 0, step
+    assert HOSTILE[1] in seen.texts(".cluster-list .name")
+
+
+def test_two_browsers_see_the_same_workspace(client, open_page):
+    client.post("/api/open", {"demo": "moons"})
+    left, right = open_page("fit"), open_page("fit")
+    left.page.get_by_text("set K", exact=True).click()
+    left.button("Fit").click()
+    for seen in (left, right):
+        seen.wait(".outcome")
+    right.go("Clusters")
+    right.wait(".cluster-list button")
+    right.page.locator(".cluster-list button").first.click()
+    right.page.get_by_label("Name").fill("upper moon")
+    right.button("Rename").click()
+    left.go("Clusters")
+    left.wait(".cluster-list .name:has-text('upper moon')")
+
+
+def test_a_banner_says_that_the_server_has_stopped_and_what_to_do(open_page, runs, server):
+    seen = open_page("data")
+    seen.forgiven = True
+    seen.page.route("**/api/**", lambda route: route.abort())
+    seen.page.evaluate("document.querySelector('.tools')")
+    seen.page.reload()
+    assert "coterie app" in seen.wait(".banner").inner_text()
+    seen.page.unroute("**/api/**")
+    seen.button("Try again").click()
+    seen.until("!document.querySelector('.banner')")
+    seen.wait(".page > :not(.empty)")
