@@ -57,6 +57,9 @@ CASES = {
     ),
     "a sample, K chosen": lambda folder: Job(blobs(folder), k=(2, 4), sample=80, budget="quick", seed=2),
     "a tree": lambda folder: Job(blobs(folder), k=3, algorithm="average", options={"metric": "manhattan"}),
+    "noise and filled values": lambda folder: Job(
+        blobs(folder, y=WITH_MISSING), algorithm="hdbscan", options={"min_cluster_size": 60}, missing="median"
+    ),
     "medoids": lambda folder: Job(blobs(folder), k=3, algorithm="kmedoids"),
     "text with missing values": lambda folder: Job(csv(folder), k=3, missing="drop", exclude=("øid",)),
     "text, semicolons, commas": lambda folder: Job(csv(folder, ";", ","), k=3, missing="mean"),

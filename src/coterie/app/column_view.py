@@ -11,6 +11,7 @@ from coterie.app.preparation_options import default_use, role_of
 from coterie.app.state import AUTO, CATEGORY, NUMBER, State
 from coterie.data.tables.reader import Table
 from coterie.jobs.info import describe_column
+from coterie.plots.display import plain
 from coterie.preparation.column_selection import EXCLUDED, MAX_ONE_HOT, ROW_NAMES, ROW_WEIGHTS
 from coterie.preparation.fit_preparation import PreparedTable
 from coterie.preparation.transforms import NO_TRANSFORM, TRANSFORMS
@@ -67,7 +68,7 @@ def column_views(columns: Iterable[Column], state: State, prepared: PreparedTabl
     """All columns as JSON; `prepared` is None if the preparation failed, so that only defaults are known."""
     reasons = {} if prepared is None else {each.name: each.reason for each in prepared.skipped}
     sources = () if prepared is None else prepared.preparation.sources
-    return [_view(column, state, prepared, reasons, column.info.name in sources) for column in columns]
+    return [plain(_view(column, state, prepared, reasons, column.info.name in sources)) for column in columns]
 
 
 def _view(

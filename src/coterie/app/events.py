@@ -14,7 +14,7 @@ class Events:
     """Sends events from any thread to all open pages."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal handler may publish while its thread registers a listener
         self._listeners: dict[asyncio.Queue[str | None], asyncio.AbstractEventLoop] = {}
         self._is_closed = False
 

@@ -8,7 +8,7 @@ from coterie.errors import ClusterError, InputError, NotConvergedError, Paramete
 EXPECTED = (InputError, ParameterError, ClusterError, NotConvergedError)
 # The control that an error is about, by the options and words in its message; the first match counts.
 FIELDS = (
-    (r"^-k\b|\bn_clusters\b|\bn_components\b|more clusters than|clusters than there are|\bks go up to\b", "k"),
+    (r"^-?k\b|\bn_clusters\b|\bn_components\b|more clusters than|clusters than there are|\bks go up to\b", "k"),
     (r"--missing ignore is not|--missing \w+ is not|missing values", "missing"),
     (r"--scale", "scale"),
     (r"\bseed\b|random_state", "seed"),

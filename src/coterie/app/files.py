@@ -6,8 +6,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from coterie.app.failures import FieldError
 from coterie.data.tables.file_formats import READABLE
-from coterie.errors import InputError
 
 MAX_NAME = 120  # characters of the name of an upload
 MAX_LISTED = 200  # tables of the start folder that are listed
@@ -44,11 +44,13 @@ def table_below(folder: Path, name: str) -> Path:
     try:
         path = (root / name).resolve(strict=True)
     except (OSError, ValueError, RuntimeError):
-        raise InputError(f'no file "{name}" in the folder of the app: "{root}".') from None
+        raise FieldError(f'no file "{name}" in the folder of the app: "{root}".', "file") from None
     if not path.is_relative_to(root):
-        raise InputError(f'"{name}" is not below the folder of the app, "{root}": start coterie app there, or drop it.')
+        raise FieldError(
+            f'"{name}" is not below the folder of the app, "{root}": start coterie app there, or drop it.', "file"
+        )
     if not path.is_file():
-        raise InputError(f'"{name}" is not a file.')
+        raise FieldError(f'"{name}" is not a file.', "file")
     return path
 
 
@@ -70,5 +72,5 @@ def upload_name(name: str) -> str:
     stem, suffix = Path(last).stem, Path(last).suffix
     if suffix.lower() not in READABLE:
         endings = ", ".join(READABLE)
-        raise InputError(f'cannot read "{last or name}": tables end in {endings}.')
+        raise FieldError(f'cannot read "{last or name}": tables end in {endings}.', "file")
     return stem[: MAX_NAME - len(suffix)] + suffix

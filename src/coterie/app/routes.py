@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import time
 from collections.abc import Awaitable, Callable, Mapping
 from importlib.resources import files
 from pathlib import Path
@@ -130,7 +129,11 @@ class Routes:
         session = await run_in_threadpool(self.loader.session)
         workspace = await run_in_threadpool(session.store.create)
         path = workspace.table_folder() / name
-        await _write_body(request, path, limit)
+        try:
+            await _write_body(request, path, limit)
+        except BaseException:
+            workspace.delete_unless_saved()
+            raise
         return await self._changed(lambda session: session.open_copy(workspace, path))
 
     async def paste(self, request: Request) -> Response:
@@ -344,21 +347,15 @@ def _parsed(data: bytes) -> Mapping[str, Any]:
 
 
 async def _write_body(request: Request, path: Path, limit: int) -> None:
-    """Write an upload to a file, up to a limit; nothing is left of one that is too large."""
-    size, start = 0, time.monotonic()
-    try:
-        with path.open("wb") as file:
-            async for part in request.stream():
-                size += len(part)
-                if size > limit:
-                    raise TooLarge(limit, "file")
-                file.write(part)
-                if time.monotonic() - start > 0.05:  # writing must not delay other requests
-                    await asyncio.sleep(0)
-                    start = time.monotonic()
-    except BaseException:
-        path.unlink(missing_ok=True)
-        raise
+    """Write an upload to a file, up to a limit."""
+    size = 0
+    with path.open("wb") as file:
+        async for part in request.stream():
+            size += len(part)
+            if size > limit:
+                raise TooLarge(limit, "file")
+            file.write(part)
+            await asyncio.sleep(0)  # a fast upload must not delay other requests
 
 
 async def _bug(request: Request, error: Exception) -> Response:

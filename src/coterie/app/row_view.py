@@ -11,6 +11,7 @@ from coterie.app.open_table import MAX_PAGE, OpenTable
 from coterie.app.session import Session
 from coterie.app.views import row_silhouettes
 from coterie.core.arrays import Array
+from coterie.plots.display import plain
 from coterie.preparation.column_selection import DISTANCE, PROBABILITY
 
 BY_RUN = ("cluster", "distance", "silhouette")
@@ -30,7 +31,8 @@ def rows(session: Session, query: Mapping[str, Any]) -> dict[str, Any]:
     else:
         selected = order if mask is None else order[mask[order]]
     chosen = selected[offset : offset + count]
-    return {"total": len(selected), "columns": table.table.columns, "rows": row_views(table, chosen, outcome)}
+    views = plain(row_views(table, chosen, outcome))
+    return {"total": len(selected), "columns": table.table.columns, "rows": views}
 
 
 def row_views(table: OpenTable, chosen: Array, outcome: Outcome | None) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ import sys
 import threading
 import webbrowser
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any, Self
 
 import uvicorn
@@ -17,6 +17,18 @@ from coterie.app.session_loader import SessionLoader
 
 LOCAL = "127.0.0.1"
 SHUTDOWN = 3  # seconds for open requests
+
+
+class _Uvicorn(uvicorn.Server):
+    """Ends the streams of events first, because it waits for open connections."""
+
+    def __init__(self, config: uvicorn.Config, events: Events) -> None:
+        super().__init__(config)
+        self._events = events
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._events.close()
+        super().handle_exit(sig, frame)
 
 
 class Server:
@@ -50,7 +62,7 @@ class Server:
             app, log_level="error", access_log=False, lifespan="off", server_header=False, date_header=False,
             timeout_graceful_shutdown=SHUTDOWN, ws="none",
         )  # fmt: skip
-        self._uvicorn = uvicorn.Server(config)
+        self._uvicorn = _Uvicorn(config, self.events)
         self._thread: threading.Thread | None = None
 
     @property

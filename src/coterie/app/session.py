@@ -125,7 +125,10 @@ class Session:
                 if not history.before and not history.now.runs:
                     self._choose_missing()
                 self.changed()
-        except EXPECTED as error:
+        except BaseException as error:
+            workspace.delete_unless_saved()
+            if isinstance(error, FieldError) or not isinstance(error, EXPECTED):
+                raise
             raise FieldError(in_page(str(error)), "file") from error
         finally:
             self._set_busy(None)
@@ -493,10 +496,10 @@ class Session:
         recent = []
         for workspace in self.store.all()[:MAX_RECENT]:
             try:
-                source, _, about = workspace.load()
+                source, about = workspace.summary()
             except InputError:
                 continue
-            modified = (workspace.folder / "workspace.json").stat().st_mtime
+            modified = workspace.modified
             recent.append({
                 "id": workspace.id, "name": source.name, "rows": about.get("rows"), "runs": about.get("runs", 0),
                 "when": modified, "exists": Path(source.path).exists(),

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from coterie.app.failures import FieldError
 from coterie.app.files import private_folder
 from coterie.app.state import History, Source
 from coterie.core.arrays import Array
@@ -38,6 +39,25 @@ class Workspace:
     def id(self) -> str:
         return self.folder.name
 
+    @property
+    def modified(self) -> float:
+        """Time of the last change."""
+        return (self.folder / "workspace.json").stat().st_mtime
+
+    def summary(self) -> tuple[Source, dict[str, Any]]:
+        """The table and a few numbers, without the history."""
+        try:
+            content = json.loads((self.folder / "summary.json").read_bytes())
+            return Source.from_dict(content["source"]), dict(content["about"])
+        except (OSError, ValueError, KeyError, TypeError):
+            source, _, about = self.load()
+            return source, about
+
+    def delete_unless_saved(self) -> None:
+        """Delete the folder of a table that could not be opened."""
+        if not (self.folder / "workspace.json").exists():
+            shutil.rmtree(self.folder, ignore_errors=True)
+
     def table_folder(self) -> Path:
         return private_folder(self.folder / "table")
 
@@ -45,6 +65,7 @@ class Workspace:
         """Write the state; a crash leaves the earlier one."""
         content = {"format": FORMAT, "source": vars(source), "about": about, "history": history.as_dict()}
         self._write("workspace.json", json.dumps(content, allow_nan=False).encode())
+        self._write("summary.json", json.dumps({"source": vars(source), "about": about}, allow_nan=False).encode())
 
     def load(self) -> tuple[Source, History, dict[str, Any]]:
         try:
@@ -127,13 +148,13 @@ class Store:
         for workspace in self.all():
             if workspace.id == workspace_id:
                 return workspace
-        raise InputError("this workspace no longer exists.")
+        raise FieldError("This workspace no longer exists.", "file")
 
     def of_source(self, source: Source) -> Workspace | None:
         """The newest workspace of a file that has not changed since."""
         for workspace in self.all():
             try:
-                other = workspace.load()[0]
+                other = workspace.summary()[0]
             except InputError:
                 continue
             if (other.path, other.size, other.modified) == (source.path, source.size, source.modified):

@@ -176,7 +176,7 @@ def python_code(job: Job, content: ClusteredTable) -> str | Absent:
     """Python code that gives the same labels."""
     from coterie.report.build import python_code
 
-    source, method = report_source(job, content.table, content.members), algorithm_of(job.algorithm)
+    source, method = report_source(job, content.table, content.prepared), algorithm_of(job.algorithm)
     code_k: int | str | None = "auto" if method.mixed and job.k == "auto" else content.result.k
     code_k = None if method.finds_k else code_k
     return python_code.fit_code(source, job.algorithm, code_k, content.fitted, job.sample)
