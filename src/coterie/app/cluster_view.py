@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from coterie.app.execution import Outcome
 from coterie.app.failures import NotAvailable
 from coterie.app.row_view import distances, row_views
 from coterie.app.run_views import cluster_view, colors_of, names_of
@@ -35,14 +36,15 @@ def cluster_of(session: Session, run_id: str, label: str) -> dict[str, Any]:
     k = content.result.k
     return plain({
         **cluster_view(summary), "name": names_of(run, k)[summary.label], "color": colors_of(run, k)[summary.label],
-        "profile": _profile(content, summary.label), "distributions": _distributions(session, labels, summary.label),
+        "profile": _profile(outcome, content, summary.label),
+        "distributions": _distributions(session, labels, summary.label),
         "typical": {"columns": table.table.columns, "rows": row_views(table, typical, outcome)},
         "untypical": {"columns": table.table.columns, "rows": row_views(table, untypical, outcome)},
         "row_rule": by,
     })  # fmt: skip
 
 
-def _examples(outcome: Any, members: Array) -> tuple[Array, Array, str]:
+def _examples(outcome: Outcome, members: Array) -> tuple[Array, Array, str]:
     """The rows that are most and least typical: by the distance from the center, or else by silhouettes."""
     values = distances(outcome)
     by = "nearest to the center, and farthest from it"
@@ -54,22 +56,19 @@ def _examples(outcome: Any, members: Array) -> tuple[Array, Array, str]:
     return known[:EXAMPLES], known[::-1][:EXAMPLES], by
 
 
-def _profile(content: ClusteredTable, label: int) -> list[dict[str, Any]]:
+def _profile(outcome: Outcome, content: ClusteredTable, label: int) -> list[dict[str, Any]]:
     """Means of the cluster and of all rows in units of the table, and their difference in standard deviations."""
-    rows, labels = content.members.rows, content.labels
-    X = np.asarray(rows.X, dtype=np.float64)
-    preparation = content.members.preparation
-    in_cluster, overall = _mean(X[labels == label]), _mean(X)
-    deviation = np.sqrt(_mean((X - overall) ** 2))
-    codes = (labels == label).astype(np.int64)
-    means = content.members.moments_in_units(np.stack([_mean(X[codes == 0]), in_cluster]), None, codes)[0][1]
-    all_means = content.members.moments_in_units(overall[np.newaxis])[0][0]
+    space, prepared = outcome.prepared.space, content.prepared
+    codes = (content.fitted.labels == label).astype(np.int64)
+    in_cluster = _mean(np.asarray(space.X[codes == 1], dtype=np.float64))
+    means = prepared.moments_in_units(np.stack([space.mean, in_cluster]), None, codes)[0][1]
+    overall = prepared.moments_in_units(space.mean[np.newaxis])[0][0]
     return [
         {
-            "column": name, "mean": float(means[j]), "overall": float(all_means[j]),
-            "deviation": float((in_cluster[j] - overall[j]) / deviation[j]) if deviation[j] > 0 else 0.0,
+            "column": name, "mean": float(means[j]), "overall": float(overall[j]),
+            "deviation": float((in_cluster[j] - space.mean[j]) / width) if (width := space.deviation[j]) > 0 else 0.0,
         }
-        for j, name in enumerate(preparation.names)
+        for j, name in enumerate(prepared.preparation.names)
     ]  # fmt: skip
 
 

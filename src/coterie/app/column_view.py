@@ -1,6 +1,7 @@
 """The columns of a table as the page shows them: what they hold, and what the preparation does with them."""
 
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,8 +10,10 @@ import polars as pl
 
 from coterie.app.preparation_options import default_use, role_of
 from coterie.app.state import AUTO, CATEGORY, NUMBER, State
+from coterie.data.row_sample import sample_rows
 from coterie.data.tables.reader import Table
 from coterie.jobs.info import describe_column
+from coterie.machine import thread_count
 from coterie.plots.display import plain
 from coterie.preparation.column_selection import EXCLUDED, MAX_ONE_HOT, ROW_NAMES, ROW_WEIGHTS
 from coterie.preparation.fit_preparation import PreparedTable
@@ -19,6 +22,7 @@ from coterie.report.inspection import ColumnInfo
 from coterie.web import inner_range
 
 BINS = 24  # of a small histogram
+SAMPLE = 50_000  # rows that give the range of a small histogram
 MOST_FREQUENT = 12  # categories of a small histogram
 MAX_TEXT = 60  # characters of an example
 REASONS = {EXCLUDED: "you left it out", ROW_NAMES: "names the rows", ROW_WEIGHTS: "weight of the rows"}
@@ -36,12 +40,15 @@ class Column:
         return default_use(self.info.kind) == NUMBER
 
 
-def describe_columns(table: Table, original: Table) -> Iterable[Column]:
+def describe_columns(table: Table, original: Table) -> list[Column]:
     """The columns; `table` is `original` with text and dates read as numbers where a fit does so."""
-    for name in original.columns:
+
+    def describe(name: str) -> Column:
         readable = table if name in table.schema else original
-        info = describe_column(readable, name, original)
-        yield Column(info, histogram(readable.column(name)))
+        return Column(describe_column(readable, name, original), histogram(readable.column(name)))
+
+    with ThreadPoolExecutor(thread_count(None)) as pool:
+        return list(pool.map(describe, original.columns))
 
 
 def histogram(column: pl.Series) -> dict[str, Any] | None:
@@ -52,9 +59,10 @@ def histogram(column: pl.Series) -> dict[str, Any] | None:
         values = values[np.isfinite(values)]
         if len(values) == 0:
             return None
-        low, high = inner_range(values)
-        counts, _ = np.histogram(np.clip(values, low, high), BINS, (low, high) if high > low else None)
-        return {"counts": counts.tolist(), "low": low, "high": high}
+        low, high = inner_range(values[sample_rows(len(values), SAMPLE)], float(values.min()), float(values.max()))
+        scale = BINS / (high - low) if high > low else 0.0
+        bins = np.clip((values - low) * scale, 0, BINS - 1).astype(np.uint8)
+        return {"counts": np.bincount(bins, minlength=BINS).tolist(), "low": low, "high": high}
     if column.dtype.base_type() not in (pl.String, pl.Categorical, pl.Enum, pl.Boolean) or len(present) == 0:
         return None
     counts_by_value = (

@@ -43,15 +43,28 @@ class Axes:
 
 def axes_map(table: OpenTable, prepared: Prepared) -> bytes:
     """The displayed rows on the first two principal axes, or on the columns if there are one or two."""
-    axes, points = principal_axes(table, prepared)
+    return _axes_and_map(table, prepared)[1]
+
+
+def principal_axes(table: OpenTable, prepared: Prepared) -> Axes:
+    """The axes of `axes_map`."""
+    return _axes_and_map(table, prepared)[0]
+
+
+def _axes_and_map(table: OpenTable, prepared: Prepared) -> tuple[Axes, bytes]:
+    return prepared.once("axes", lambda: _made_axes(table, prepared))
+
+
+def _made_axes(table: OpenTable, prepared: Prepared) -> tuple[Axes, bytes]:
+    axes, points = _projected(table, prepared)
     header = {
         "kind": "axes", "axes": axes.names, "box": axes.box, "share": axes.share, "title": None,
         "note": _axes_note(prepared, axes),
     }  # fmt: skip
-    return _packed(table, prepared, points, axes.box, header)
+    return axes, _packed(table, prepared, points, axes.box, header)
 
 
-def principal_axes(table: OpenTable, prepared: Prepared) -> tuple[Axes, Array]:
+def _projected(table: OpenTable, prepared: Prepared) -> tuple[Axes, Array]:
     """The axes, and the positions of the displayed rows (m, 2); NaN for rows that are not used."""
     space = prepared.space
     d = space.X.shape[1]
@@ -86,6 +99,10 @@ def columns_map(table: OpenTable, prepared: Prepared, x: str, y: str) -> bytes:
 
 def neighbours_map(table: OpenTable, prepared: Prepared) -> bytes:
     """A sample of the displayed rows on a map that places near rows near each other."""
+    return prepared.once("neighbours", lambda: _made_neighbours(table, prepared))
+
+
+def _made_neighbours(table: OpenTable, prepared: Prepared) -> bytes:
     space, rows = prepared.space, prepared.positions[table.displayed]
     if space.X.shape[1] < 2:
         raise FieldError("A neighbour map needs at least two columns.", "map")

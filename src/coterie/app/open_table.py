@@ -2,8 +2,8 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -38,10 +38,19 @@ MAX_PAGE = 1000  # rows of a page of the table view
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """Rows that are ready for an algorithm, and their feature space."""
+    """Rows that are ready for an algorithm, and their feature space; `cached` has maps of them."""
 
     key: str
     prepared: PreparedTable
+    cached: dict[str, Any] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def once(self, name: str, compute: Callable[[], Any]) -> Any:
+        """The result of a computation that is kept with these rows."""
+        with self.lock:
+            if name not in self.cached:
+                self.cached[name] = compute()
+            return self.cached[name]
 
     @cached_property
     def space(self) -> FeatureSpace:
@@ -63,7 +72,7 @@ class OpenTable:
         self.path = path
         self.table = read(path)
         self.readable = readable_columns(self.table)
-        self.columns: list[Column] = list(describe_columns(self.readable, self.table))
+        self.columns: list[Column] = describe_columns(self.readable, self.table)
         self.displayed = sample_rows(self.table.n_rows, MAX_DISPLAYED)  # row numbers, in ascending order
         self._prepared: OrderedDict[str, Prepared] = OrderedDict()
         self._orders: OrderedDict[str, Array] = OrderedDict()

@@ -75,7 +75,7 @@ class ProgressReport:
             return None
         if self._axes is None:
             prepared = self.table.prepared(self.run.preparation, self.run.algorithm)
-            self._axes = principal_axes(self.table, prepared)[0]
+            self._axes = principal_axes(self.table, prepared)
         if centers.shape[1] != len(self._axes.A) or not np.isfinite(centers).all():
             return None
         return np.round(self._axes.centers(centers), 5).tolist()

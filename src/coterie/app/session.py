@@ -17,6 +17,7 @@ from coterie.app.events import Events
 from coterie.app.execution import Outcome, check_run, details_of, execute, has_tree, restored
 from coterie.app.failures import EXPECTED, FieldError, NotAvailable, as_error, in_page
 from coterie.app.files import state_folder, table_below, tables_in, upload_name
+from coterie.app.maps import axes_map
 from coterie.app.open_table import OpenTable, Prepared
 from coterie.app.preparation_options import DEFAULTS, SETTINGS, changed_columns, preparation_options
 from coterie.app.progress_report import Cancelled, ProgressReport
@@ -125,6 +126,7 @@ class Session:
                 if not history.before and not history.now.runs:
                     self._choose_missing()
                 self.changed()
+            threading.Thread(target=self._draw_first_map, args=(table,), daemon=True).start()
         except BaseException as error:
             workspace.delete_unless_saved()
             if isinstance(error, FieldError) or not isinstance(error, EXPECTED):
@@ -132,6 +134,13 @@ class Session:
             raise FieldError(in_page(str(error)), "file") from error
         finally:
             self._set_busy(None)
+
+    def _draw_first_map(self, table: OpenTable) -> None:
+        """Compute the map that pages ask for next."""
+        with self.lock:
+            prepared = self._prepared()[0] if self.table is table else None
+        if prepared is not None:
+            axes_map(table, prepared)
 
     def _choose_missing(self) -> None:
         """If values are missing, drop few incomplete rows, or fill many. The page shows it; the user can change it."""

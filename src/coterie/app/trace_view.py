@@ -36,7 +36,7 @@ def trace_of(session: Session, run_id: str) -> bytes:
     max_iterations = int(np.clip(MAX_BYTES // max(1, len(displayed)), MIN_ITERATIONS, MAX_ITERATIONS))
     trace, steps = recording.all_rows(max_iterations)
     k = outcome.content.result.k if outcome.content is not None else 0
-    axes, _ = principal_axes(table, outcome.prepared)
+    axes = principal_axes(table, outcome.prepared)
     n_assignments = min(recording.n_iterations, max_iterations)
     if trace.soft and 3 * len(displayed) * n_assignments <= MAX_RGB_BYTES:
         painter: _Painter = _SoftPainter(recording.of_rows(trace, displayed[displayed >= 0]), displayed, run, k)
