@@ -25,10 +25,12 @@ function hashOfSources() {
 /** The licences of the libraries in the bundle of the app, which ask to be part of it. */
 function notices() {
   const names = ["preact", "@preact/signals", "@preact/signals-core"];
-  const texts = names.map((name) => {
+  const users = new Map();
+  for (const name of names) {
     const licence = readFileSync(`${here}node_modules/${name}/LICENSE`, "utf8").trim();
-    return `${name}\n${licence}`;
-  });
+    users.set(licence, [...(users.get(licence) ?? []), name]);
+  }
+  const texts = [...users].map(([licence, packages]) => `${packages.join(", ")}\n${licence}`);
   return `/*\n${texts.join("\n\n")}\n*/\n`;
 }
 

@@ -58,7 +58,7 @@ def open_page(chromium, server, client):
         seen = PageVisit(page)
         opened.append(seen)
         page.on("console", lambda message: seen.errors.append(message.text) if message.type == "error" else None)
-        page.on("pageerror", lambda error: seen.errors.append(str(error)))
+        page.on("pageerror", lambda error: seen.errors.append(error.stack or str(error)))
         own = (server.address, "data:", "blob:")
         page.on("request", lambda asked: None if asked.url.startswith(own) else seen.outside.append(asked.url))
         page.goto(server.url)

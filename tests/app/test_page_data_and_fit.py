@@ -42,6 +42,7 @@ def test_a_file_and_pasted_rows_open_and_what_cannot_be_read_is_said_beside_the_
     empty.button("Open these rows").click()
     empty.wait(".title:has-text('4 rows')")
     empty.forgiven = True  # Chromium logs the status of the answer to a file that cannot be read
+    empty.page.locator(".another > summary").click()
     broken = {"name": "broken.parquet", "mimeType": "application/octet-stream", "buffer": b"no table"}
     empty.page.locator("input[type=file]").set_input_files(broken)
     fault = empty.wait(".drop + .fault, .drop ~ .fault")

@@ -1,5 +1,9 @@
 """The page on phones, in the dark, by keys alone, with hostile names, in two browsers, and without its server."""
 
+import io
+
+import numpy as np
+import polars as pl
 import pytest
 
 from .page_visits import OVERFLOW, PHONE, WIDE
@@ -9,7 +13,10 @@ HOSTILE = (
     "</script><script>window.broken=1</script>",
     "\"quoted' & <b>bold</b>",
 )
-STEPS = ("data", "fit", "choose", "clusters", "compare", "export")
+STEPS = {
+    "Data": ".column", "Fit": ".player canvas", "Choose K": "[type=submit]", "Clusters": ".data-rows",
+    "Compare": ".matched", "Export": ".downloads",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -20,14 +27,13 @@ def runs(client):
 
 
 @pytest.mark.parametrize(("size", "dark"), [(WIDE, True), (PHONE, False)])
-def test_every_step_fits_into_the_window(runs, client, open_page, size, dark):
-    client.post("/api/open", {"demo": "penguins"}) if client.workspace()["table"] is None else None
-    for step in STEPS:
-        seen = open_page(step, size=size, dark=dark)
+def test_every_step_fits_into_the_window(runs, open_page, size, dark):
+    seen = open_page("data", size=size, dark=dark)
+    for step, part in STEPS.items():
+        seen.go(step)
+        seen.wait(part)
         seen.settle()
         assert seen.page.evaluate(OVERFLOW) <= 0, step
-        small = seen.page.locator("button:visible").all()
-        assert small, step
 
 
 def test_all_of_it_is_done_by_keys(client, open_page):
@@ -72,15 +78,16 @@ def test_all_of_it_is_done_by_keys(client, open_page):
     seen.wait("[role=tab][aria-selected=true]:has-text('Profiles')")
 
 
-def test_controls_have_names_and_images_descriptions(runs, client, open_page):
+def test_controls_have_names(runs, open_page):
     unnamed = """() => [...document.querySelectorAll('button, select, input, textarea, [role]')]
         .filter((e) => e.matches('button, select, input, textarea, [role=slider], [role=application]'))
         .filter((e) => e.offsetParent !== null || e.closest('svg'))
         .filter((e) => !(e.getAttribute('aria-label') || e.textContent.trim() || e.labels?.length || e.title))
         .map((e) => e.outerHTML.slice(0, 120))"""
-    for step in STEPS:
-        seen = open_page(step)
-        seen.settle()
+    seen = open_page("data")
+    for step, part in STEPS.items():
+        seen.go(step)
+        seen.wait(part)
         assert seen.page.evaluate(unnamed) == [], step
 
 
@@ -91,15 +98,16 @@ def test_hostile_names_and_values_stay_text(client, open_page):
     client.fit(algorithm="kmeans", k=2)
     run = client.fit(algorithm="kmeans", k=3)["id"]
     client.post(f"/api/runs/{run}/edit", {"rename": {"0": HOSTILE[1]}})
-    for step in (*STEPS, "clusters?map=columns&cluster=0"):
-        seen = open_page(step)
-        seen.settle()
-        if step.startswith("clusters"):
-            for tab in ("Cluster", "Profiles", "Silhouettes"):
-                seen.page.get_by_role("tab", name=tab).first.click()
-                seen.page.wait_for_timeout(250)
+    seen = open_page("clusters?map=columns&cluster=0")
+    for tab in ("Cluster", "Profiles", "Silhouettes", "Rows"):
+        seen.page.get_by_role("tab", name=tab).first.click()
+        seen.wait("#below-panel :is(.rule, .fragment figure, .data-rows)")
+    for step, part in {**STEPS, "Clusters": ".data-rows"}.items():
+        seen.go(step)
+        seen.wait(part)
         assert seen.page.evaluate("window.broken") is None, step
         assert seen.page.locator("main img, main b, #app script").count() == 0, step
+    seen.go("Clusters")
     assert HOSTILE[1] in seen.texts(".cluster-list .name")
 
 
@@ -130,3 +138,27 @@ def test_a_banner_says_that_the_server_has_stopped_and_what_to_do(open_page, run
     seen.button("Try again").click()
     seen.until("!document.querySelector('.banner')")
     seen.wait(".page > :not(.empty)")
+
+
+def test_many_rows_are_one_pixel_each_and_denser_pixels_are_more_opaque(client, open_page):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120_000, 2)) @ np.array([[3.0, 1.0], [0.0, 1.0]])
+    file = io.BytesIO()
+    pl.DataFrame({"x": X[:, 0], "y": X[:, 1]}).write_parquet(file)
+    client.post("/api/upload?name=many.parquet", file.getvalue())
+    seen = open_page("fit", size=PHONE)
+    seen.wait(".map-host canvas")
+    seen.wait(".map-note")
+    seen.settle()
+    width, height, opacity = seen.page.locator(".map-host canvas").evaluate(
+        "c => { const { data } = c.getContext('2d').getImageData(0, 0, c.width, c.height);"
+        " return [c.width, c.height, [...new Uint32Array(data.buffer)].map((pixel) => pixel >>> 24)]; }"
+    )
+    _, places = client.get("/api/map?kind=axes").blob
+    x, y = (places[name].astype(np.float64) for name in "xy")
+    inside = (x > 0) & (x < 65535) & (y > 0) & (y < 65535)
+    column, line = np.floor(width / 65535 * x[inside]), np.floor(height - height / 65535 * y[inside])
+    counts = np.bincount((line * width + column).astype(np.int64), minlength=width * height)
+    opacity = np.array(opacity)
+    assert ((opacity > 0) == (counts > 0)).all()
+    assert (np.diff(opacity[np.argsort(counts)][np.sort(counts) > 0]) >= 0).all()

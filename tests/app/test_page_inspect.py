@@ -36,9 +36,9 @@ def test_the_map_shows_principal_axes_two_columns_and_neighbours(clusters):
     assert clusters.page.locator(".map-host .number").count() == 3
     choice = clusters.page.get_by_label("Map", exact=True)
     choice.select_option("columns")
-    clusters.until("document.querySelector('.map-host .axis-text').textContent === 'bill_length_mm'")
+    clusters.until("document.querySelector('.map-host .axis-text')?.textContent === 'bill_length_mm'")
     clusters.page.get_by_label("Horizontal axis").select_option("body_mass_g")
-    clusters.until("document.querySelector('.map-host .axis-text').textContent === 'body_mass_g'")
+    clusters.until("document.querySelector('.map-host .axis-text')?.textContent === 'body_mass_g'")
     assert "map=columns" in clusters.page.url
     choice.select_option("neighbours")
     clusters.wait(".map-note")
@@ -70,14 +70,28 @@ def test_ranges_of_columns_and_categories_select_the_rows_that_meet_all_of_them(
     for _ in range(20):
         clusters.page.keyboard.press("ArrowRight")
     clusters.settle()
-    heavy = selected(clusters)
+    header, codes = client.get("/api/values?columns=body_mass_g&columns=species").blob
+    is_heavy = (codes["c0"] >= 20) & (codes["c0"] < 64)
+    is_gentoo = codes["c1"] == header["columns"][1]["labels"].index("Gentoo")
+    assert selected(clusters) == is_heavy.sum()
     clusters.page.locator(".category", has_text="Gentoo").click()
-    both = selected(clusters)
-    assert 0 < both < heavy < 344
+    both = int((is_heavy & is_gentoo).sum())
+    assert 0 < both < is_heavy.sum()
+    assert selected(clusters) == both
     clusters.until(f"document.querySelector('.pager').textContent.includes('{both} rows')")
     columns = client.get("/api/rows").json["columns"]
     cells = clusters.page.locator(f".data-rows tbody tr td:nth-child({5 + columns.index('species')})")
     assert set(cells.all_inner_texts()) == {"Gentoo"}
+
+
+def test_enter_on_the_map_selects_all_rows_in_view_and_escape_none(clusters, client):
+    _, places = client.get("/api/map?kind=axes").blob
+    inside = (places["x"] > 0) & (places["x"] < 65535) & (places["y"] > 0) & (places["y"] < 65535)
+    clusters.page.locator(".map-host .stage").focus()
+    clusters.page.keyboard.press("Enter")
+    assert selected(clusters) == inside.sum() == 342
+    clusters.page.keyboard.press("Escape")
+    assert clusters.page.locator(".selection-bar").count() == 0
 
 
 def test_a_cluster_is_inspected_renamed_and_recoloured_and_undo_restores_it(clusters):
@@ -140,14 +154,15 @@ def test_the_cut_of_a_dendrogram_is_moved_by_keys_and_by_the_pointer(clusters, c
     tree = next(run["id"] for run in client.workspace()["runs"] if run["tree"])
     client.post("/api/current", {"run": tree})
     clusters.page.get_by_role("tab", name="Dendrogram").click()
-    cut = clusters.wait("[role=slider]")
+    cut = clusters.page.locator("[role=slider]")
+    cut.wait_for(state="attached")
     assert cut.get_attribute("aria-valuetext") == "3 clusters"
     cut.focus()
     clusters.page.keyboard.press("ArrowDown")
     clusters.page.keyboard.press("ArrowDown")
     clusters.page.keyboard.press("Enter")
     clusters.until("document.querySelectorAll('.cluster-list li').length === 5")
-    clusters.wait("[role=slider][aria-valuetext='5 clusters']")
+    clusters.until("document.querySelector('[role=slider]')?.getAttribute('aria-valuetext') === '5 clusters'")
     clusters.drag("svg.tree", (0.5, 0.5), (0.5, 0.2))
     clusters.until("document.querySelectorAll('.cluster-list li').length === 2")
 

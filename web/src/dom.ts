@@ -61,6 +61,19 @@ export function button(label: string, name: Icon, press: () => void, more = ""):
   return made;
 }
 
+/** What draws once a frame of the screen, however often it is called. */
+export function oncePerFrame(draw: () => void): () => void {
+  let isWaiting = false;
+  return () => {
+    if (isWaiting) return;
+    isWaiting = true;
+    requestAnimationFrame(() => {
+      isWaiting = false;
+      draw();
+    });
+  };
+}
+
 export function plural(count: number, word: string): string {
   return `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
 }

@@ -2,7 +2,7 @@
 
 import { type Box, type Ellipse, labels, type MapData, STEPS, words } from "./data";
 import { Density } from "./density";
-import { button, html, plural, svg } from "./dom";
+import { button, html, oncePerFrame, plural, svg } from "./dom";
 import { Legend } from "./legend";
 import { arrow, MANY, type Margins, type Plane, within } from "./plane";
 import { type Cloud, HIDDEN, packed, side } from "./raster";
@@ -28,7 +28,7 @@ export class ClusterMap {
   private painted: { picture: HTMLCanvasElement; across: number; up: number } | null = null; // of these axes and colours
   private axes: [number, number];
   private readonly view: View;
-  private waiting = false;
+  private readonly draw = oncePerFrame(() => this.drawNow());
 
   constructor(
     figure: HTMLElement,
@@ -97,16 +97,6 @@ export class ClusterMap {
       this.painted = { picture: cells.picture(this.table(), turned), across, up };
     }
     return this.painted.picture;
-  }
-
-  /** Once a frame of the screen, however often it is asked for. */
-  private draw(): void {
-    if (this.waiting) return;
-    this.waiting = true;
-    requestAnimationFrame(() => {
-      this.waiting = false;
-      this.drawNow();
-    });
   }
 
   private drawNow(): void {

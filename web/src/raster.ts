@@ -30,7 +30,7 @@ export interface Placed {
 /** Draws more points than discs can be drawn in the time of a frame: see pixel_density.ts. */
 export interface Crowd {
   inside: number; // points within the picture, once they are located
-  locate(cloud: Cloud, placed: Placed, width: number, height: number): void;
+  locate(cloud: Cloud, placed: Placed, width: number, height: number, isMoving: boolean): void;
   draw(context: CanvasRenderingContext2D, cloud: Cloud): void;
 }
 
@@ -54,10 +54,17 @@ export class Raster {
   constructor(private readonly crowd?: Crowd) {}
 
   /** Draws into the whole of a canvas; `scale` is its pixels per pixel of the page, `share` how opaque points are. */
-  draw(context: CanvasRenderingContext2D, cloud: Cloud, placed: Placed, scale: number, share: number): void {
+  draw(
+    context: CanvasRenderingContext2D,
+    cloud: Cloud,
+    placed: Placed,
+    scale: number,
+    share: number,
+    isMoving = false,
+  ): void {
     const { width, height } = context.canvas;
     if (this.crowd && cloud.x.length > DISCS) {
-      this.crowd.locate(cloud, placed, width, height);
+      this.crowd.locate(cloud, placed, width, height, isMoving);
       if (this.crowd.inside > DISCS) {
         this.crowd.draw(context, cloud);
         return;

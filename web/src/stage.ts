@@ -5,6 +5,8 @@ import { html, svg } from "./dom";
 import { type Margins, Plane } from "./plane";
 import { type Cloud, type Crowd, type Placed, Raster } from "./raster";
 
+const MANY = 100_000; // points, above which fewer are drawn while the picture moves
+const MOMENT = 150; // milliseconds
 const SHARPEST = 2; // pixels of the canvas per pixel of the page
 
 /** What lies below points: a picture over all that there is to see, and how much points stand out from it (0 to 1). */
@@ -27,11 +29,13 @@ export class Stage {
   private readonly inner = svg("svg", {});
   private width = 0;
   private height = 0;
+  private drawnAt = Number.NEGATIVE_INFINITY;
+  private rest = 0; // the timer of the picture that follows the last of those that move
 
   /** `redraw` is called whenever the place in the page has changed. */
   constructor(
     private readonly margins: Margins,
-    redraw: () => void,
+    private readonly redraw: () => void,
     { heightOf = heightByWidth, crowd }: StageOptions = {},
   ) {
     this.heightOf = heightOf;
@@ -87,8 +91,21 @@ export class Stage {
       bottom: (plane.y(all[2]) - top) * scale,
       top: (plane.y(all[3]) - top) * scale,
     };
-    if (!ground || ground.near > 0) this.raster.draw(context, cloud, placed, scale, ground?.near ?? 1);
+    if (!ground || ground.near > 0) {
+      this.raster.draw(context, cloud, placed, scale, ground?.near ?? 1, this.isMoving(cloud));
+    }
     if (ground) paint(context, ground, placed);
+  }
+
+  /** Whether another picture was drawn a moment ago; if so, a last one follows. Only of so many points that it matters. */
+  private isMoving(cloud: Cloud): boolean {
+    if (cloud.x.length <= MANY) return false;
+    const now = performance.now();
+    const isMoving = now - this.drawnAt < MOMENT;
+    this.drawnAt = now;
+    clearTimeout(this.rest);
+    if (isMoving) this.rest = setTimeout(this.redraw, 1.2 * MOMENT);
+    return isMoving;
   }
 
   /** A canvas that keeps its size keeps its memory. */

@@ -2,7 +2,7 @@
 
 import type { Box, Ellipse } from "../data";
 import { GREY } from "../density";
-import { svg } from "../dom";
+import { oncePerFrame, svg } from "../dom";
 import { PixelDensity } from "../pixel_density";
 import { MANY, type Margins } from "../plane";
 import { BEHIND, type Cloud, HIDDEN, packed, side } from "../raster";
@@ -16,6 +16,7 @@ export type Tool = "move" | "lasso" | "box";
 const MARGINS = { top: 12, right: 14, bottom: 46, left: 62 };
 const RIM = { top: 8, right: 8, bottom: 8, left: 8 };
 const REACH = 9; // pixels within which the pointer finds a row
+const STILL = 4; // pixels that a pointer may move in a click
 const DEVIATIONS = 2; // radius of ellipses
 const LASSO = "lasso"; // name of the filter
 const SIDE = 512; // cells of the grid by which a lasso finds rows, along each axis
@@ -48,7 +49,8 @@ export class Atlas {
   private unsubscribe: (() => void) | null = null;
   private path: [number, number][] = []; // the lasso, in units of the axes
   private ringed: [number, number] | null = null;
-  private waiting = false;
+  private moving: [number, number][] = []; // centers of a fit that runs, as shares of the box
+  private readonly draw = oncePerFrame(() => this.drawNow());
   private readonly margins: Margins;
 
   constructor(
@@ -87,7 +89,8 @@ export class Atlas {
 
   /** Colour by cluster; `null`: all rows are grey. */
   colour(labels: Labels | null, names: string[], colors: string[]): void {
-    if (labels !== this.labels) this.marks = labels ? this.measure(labels, names.length) : [];
+    const isOther = labels !== this.labels || names.length !== this.names.length;
+    if (isOther) this.marks = labels ? this.measure(labels, names.length) : [];
     this.labels = labels;
     this.names = names;
     this.colors = colors;
@@ -121,6 +124,12 @@ export class Atlas {
   look(box: Box): void {
     if (this.view.box.every((value, i) => value === box[i])) return;
     this.view.box = box;
+    this.draw();
+  }
+
+  /** Show the centers of a fit that runs, as shares of the whole map from the lower left. */
+  follow(centers: [number, number][] | null): void {
+    this.moving = centers ?? [];
     this.draw();
   }
 
@@ -200,16 +209,6 @@ export class Atlas {
     });
   }
 
-  /** Once a frame of the screen, however often it is asked for. */
-  private draw(): void {
-    if (this.waiting) return;
-    this.waiting = true;
-    requestAnimationFrame(() => {
-      this.waiting = false;
-      this.drawNow();
-    });
-  }
-
   private drawNow(): void {
     if (!this.stage.open) return;
     const { header } = this.points;
@@ -224,10 +223,15 @@ export class Atlas {
     const ring = this.ringed
       ? [svg("circle", { class: "ring", cx: plane.x(this.ringed[0]), cy: plane.y(this.ringed[1]), r: 8 })]
       : [];
+    const [x0, x1, y0, y1] = header.box;
+    const moving = this.moving.map(([right, up]) => {
+      const place = { cx: plane.x(x0 + right * (x1 - x0)), cy: plane.y(y0 + up * (y1 - y0)) };
+      return svg("circle", { class: "center", ...place, r: 6 });
+    });
     const axes = header.title
       ? [plane.rim()]
       : [plane.xAxis(header.axes[0]!), ...(header.axes[1] ? [plane.yAxis(header.axes[1])] : [])];
-    this.stage.marks(plane, axes, [...outlines, ...numbers, ...lasso, ...ring]);
+    this.stage.marks(plane, axes, [...outlines, ...numbers, ...lasso, ...ring, ...moving]);
   }
 
   private listen(): void {
@@ -243,9 +247,14 @@ export class Atlas {
       if (asked === null) requestAnimationFrame(() => this.seek(asked!, () => (asked = null)));
       asked = event;
     });
+    let pressed: PointerEvent | null = null;
+    element.addEventListener("pointerdown", (event) => {
+      pressed = event;
+    });
     element.addEventListener("click", (event) => {
-      const found = this.nearest(event);
-      if (found !== null && this.tool === "move") this.options.pick?.(found);
+      const isDrag = pressed && Math.hypot(event.clientX - pressed.clientX, event.clientY - pressed.clientY) > STILL;
+      const found = this.tool === "move" && !isDrag ? this.nearest(event) : null;
+      if (found !== null) this.options.pick?.(found);
     });
   }
 

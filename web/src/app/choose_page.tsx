@@ -4,11 +4,11 @@ import { signal } from "@preact/signals";
 import { useMemo, useState } from "preact/hooks";
 import { type Choice, get, type Result, type Run, send } from "./api";
 import { loadLabels } from "./arrays";
-import { Fault, Icon, Section, Select, useLoaded } from "./controls";
+import { Fault, Icon, Section, useLoaded } from "./controls";
 import { CriterionCharts, criteriaOf } from "./criteria";
-import { AlgorithmChoice, chosenAlgorithm, draft, Running, set, start, TableFacts } from "./fit_page";
+import { AlgorithmChoice, chosenAlgorithm, EffortChoice, Running, start, TableFacts } from "./fit_page";
 import { MapPanel } from "./map_panel";
-import { active, attempt, criteria, current, go, preparation, refresh, runs, workspace } from "./state";
+import { active, attempt, criteria, current, go, preparation, refresh, runs } from "./state";
 
 const range = signal<[number, number]>([2, 10]);
 
@@ -84,13 +84,7 @@ function Settings() {
           {edge("to", 1)}
         </div>
         <Fault field="k" />
-        <Select
-          label="Effort"
-          value={draft.value.budget}
-          field="budget"
-          options={workspace.value!.budgets}
-          onChange={(budget) => set({ budget })}
-        />
+        <EffortChoice />
       </Section>
       <div class="go">
         <button type="submit" class="button main" disabled={isBlocked}>

@@ -15,19 +15,17 @@ import { MapPanel, useLabels } from "./map_panel";
 import { Profiles } from "./profiles";
 import { RowsTable } from "./rows_table";
 import { Selection } from "./selection";
-import { attempt, go, message, place, refresh, shown } from "./state";
+import { attempt, go, message, place, refresh, shown, table } from "./state";
 
 export const CLUSTERS = "clusters"; // name of the filter by cluster
 
-const selections = new Map<string, Selection>();
+let kept: { table: string; selection: Selection } | null = null;
 
-/** The selection of rows is of a table and its preparation, and stays when another run or page is shown. */
-export function selectionOf(run: Run, rows: number): Selection {
-  const known = selections.get(run.key);
-  if (known?.rows === rows) return known;
-  const made = new Selection(rows);
-  selections.set(run.key, made);
-  return made;
+/** The selection is of the rows of a table, and stays when another run or page is shown. */
+function selectionOf(rows: number): Selection {
+  const name = table.value!.path ?? table.value!.name;
+  if (kept?.table !== name || kept.selection.rows !== rows) kept = { table: name, selection: new Selection(rows) };
+  return kept.selection;
 }
 
 const TABS = ["Rows", "Cluster", "Profiles", "Silhouettes", "Dendrogram", "Reliability"] as const;
@@ -41,7 +39,7 @@ export function ClustersPage() {
     () => get<Result>(`/api/runs/${run.id}`),
     [run.id, run.names.join("\n"), run.colors.join()],
   );
-  const selection = useMemo(() => (labels ? selectionOf(run, labels.labels.length) : null), [run.key, labels]);
+  const selection = useMemo(() => (labels ? selectionOf(labels.labels.length) : null), [labels]);
   useEffect(() => filterBy(selection, labels, place.peek().cluster), [selection, labels]);
   const atlas = useRef<Atlas | null>(null);
   const choose = (label: number | null) => {

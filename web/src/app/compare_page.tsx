@@ -13,7 +13,7 @@ const named = (run: Run) => `Run ${run.id.replace(/^r/, "")}: ${run.title}`;
 
 export function ComparePage() {
   const run = shown.value!;
-  const others = runs.value.filter((one) => one.id !== run.id && one.status === "done" && one.k && one.key === run.key);
+  const others = runs.value.filter((one) => one.id !== run.id && one.status === "done" && one.k);
   if (!others.length) {
     return (
       <div class="empty">

@@ -147,6 +147,16 @@ export function useLoaded<T>(
   return state;
 }
 
+/** A value once it has stayed the same for so many milliseconds. */
+export function useCalm<T>(value: T, patience: number): T {
+  const [calm, setCalm] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => setCalm(value), patience);
+    return () => clearTimeout(timer);
+  }, [value, patience]);
+  return calm;
+}
+
 /** An element that plain code fills; `make` returns what undoes it. */
 interface PlaceProps {
   class: string;

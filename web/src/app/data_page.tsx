@@ -36,7 +36,7 @@ export function DataPage() {
     <div class="data">
       {given.table ? <Opened table={given.table} /> : <Welcome />}
       {given.table && (
-        <details class="panel another">
+        <details class="panel another" key={given.table.name}>
           <summary>Open another table</summary>
           <Sources />
         </details>

@@ -90,7 +90,7 @@ function Cuttable({ run, tree }: { run: Run; tree: Tree }) {
         <g
           class="cut"
           role="slider"
-          tabIndex={0}
+          tabindex={0}
           aria-label="Cut of the dendrogram"
           aria-orientation="vertical"
           aria-valuemin={1}
@@ -101,7 +101,7 @@ function Cuttable({ run, tree }: { run: Run; tree: Tree }) {
             const by = { ArrowUp: -1, ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1 }[event.key];
             if (by) {
               event.preventDefault();
-              setK(Math.max(1, Math.min(most_k, k + by)));
+              setK((now) => Math.max(1, Math.min(most_k, now + by)));
             } else if (event.key === "Enter") void cut(k);
           }}
         >

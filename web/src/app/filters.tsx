@@ -1,6 +1,7 @@
 /** Histograms of columns: they show the selected rows, and a range of values selects rows. */
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { oncePerFrame } from "../dom";
 import { shortened } from "../formatting";
 import type { Run } from "./api";
 import { type Coded, type Labels, loadValues, MISSING, UNKNOWN } from "./arrays";
@@ -113,15 +114,13 @@ function Histogram({ coded, selection }: { coded: Coded; selection: Selection })
     const target = chart.current!;
     target.setPointerCapture(event.pointerId);
     const from = bin(event);
-    let [due, to] = [false, from];
+    let to = from;
+    const draw = oncePerFrame(() => {
+      if (to !== from) apply(from, to);
+    });
     const move = (next: PointerEvent) => {
       to = bin(next);
-      if (due) return;
-      due = true;
-      requestAnimationFrame(() => {
-        due = false;
-        if (to !== from) apply(from, to);
-      });
+      draw();
     };
     target.addEventListener("pointermove", move);
     const end = () => {

@@ -15,6 +15,7 @@ import {
   active,
   attempt,
   cancel,
+  clearFaults,
   criteria,
   current,
   go,
@@ -45,7 +46,7 @@ export const draft = signal<Draft>({
 });
 draft.subscribe((value) => sessionStorage.setItem(DRAFT, JSON.stringify(value)));
 
-export function set(part: Partial<Draft>): void {
+function set(part: Partial<Draft>): void {
   draft.value = { ...draft.value, ...part };
 }
 
@@ -63,6 +64,7 @@ export async function start(kind: "fit" | "choose", k: number | "auto" | [number
     if (text !== undefined && text !== "") given[name] = type === "int" || type === "float" ? Number(text) : text;
   }
   const body = { kind, algorithm, k, options: given, seed: Number(seed) || 0, budget };
+  clearFaults();
   await attempt("run", () => send<{ id: string }>("POST", "/api/runs", body));
   await refresh();
 }
@@ -83,7 +85,7 @@ export function FitPage() {
         ) : (
           <>
             {!run && !last && <p class="hint">Grey points are the rows. Press Fit to cluster them.</p>}
-            <MapPanel />
+            <MapPanel key={run?.id} {...(run ? { run: null, centers: steps.value[run.id]?.centers ?? null } : {})} />
           </>
         )}
         {shown.value && !run && <Outcome run={shown.value} />}
@@ -204,13 +206,7 @@ function KChoice({ k, automatic }: { k: number; automatic: boolean }) {
         ))}
       </div>
       {automatic ? (
-        <Select
-          label="Effort"
-          value={draft.value.budget}
-          field="budget"
-          options={workspace.value!.budgets}
-          onChange={(budget) => set({ budget })}
-        />
+        <EffortChoice />
       ) : (
         <div class="slider">
           <label for={id}>Clusters K</label>
@@ -227,6 +223,19 @@ function KChoice({ k, automatic }: { k: number; automatic: boolean }) {
       )}
       <Fault field="k" />
     </>
+  );
+}
+
+/** How much time the choice of K takes. */
+export function EffortChoice() {
+  return (
+    <Select
+      label="Effort"
+      value={draft.value.budget}
+      field="budget"
+      options={workspace.value!.budgets}
+      onChange={(budget) => set({ budget })}
+    />
   );
 }
 

@@ -5,7 +5,7 @@ import { plural } from "../dom";
 import { get, query, type Rows, type Run } from "./api";
 import { type Labels, loadLabels, loadMap, type Points } from "./arrays";
 import { Atlas, type Tool } from "./atlas";
-import { IconButton, Select, useLoaded } from "./controls";
+import { IconButton, Select, useCalm, useLoaded } from "./controls";
 import { savePicture, saveVector } from "./picture";
 import type { Selection } from "./selection";
 import { go, type MapKind, place, preparation, shown, table } from "./state";
@@ -16,6 +16,7 @@ const TOOLS: [Tool, string][] = [
   ["lasso", "Select rows with a lasso"],
   ["box", "Select rows in a box"],
 ];
+const PATIENCE = 50; // milliseconds on a row, before its values are asked for
 const CELLS = 9; // of a row, beside the pointer
 const ABOUT =
   "Map of the rows. Arrow keys move it, plus and minus change its scale, zero shows all. Enter selects the rows in view, Escape ends the selection.";
@@ -32,6 +33,7 @@ export interface MapPanelProps {
   onAtlas?: (atlas: Atlas | null) => void;
   tools?: boolean; // whether there is a bar of tools
   label?: string;
+  centers?: [number, number][] | null; // of a fit that runs
 }
 
 /** The map as the address of the page names it. */
@@ -92,6 +94,7 @@ export function MapPanel({ tools = true, ...props }: MapPanelProps) {
   useEffect(() => atlas?.show(props.hidden ?? new Set(), isOutlined), [atlas, props.hidden, isOutlined]);
   useEffect(() => atlas?.select(props.selection ?? null), [atlas, props.selection]);
   useEffect(() => atlas?.emphasise(props.emphasis ?? null), [atlas, props.emphasis]);
+  useEffect(() => atlas?.follow(props.centers ?? null), [atlas, props.centers]);
   useEffect(() => {
     if (!atlas) return;
     atlas.tool = tool;
@@ -139,7 +142,15 @@ export function MapPanel({ tools = true, ...props }: MapPanelProps) {
         }}
       >
         {hovered && points && (
-          <HoverTip points={points} labels={labels} run={run} names={names} colors={colors} {...hovered} />
+          <HoverTip
+            points={points}
+            labels={labels}
+            run={run}
+            names={names}
+            colors={colors}
+            {...hovered}
+            isRight={hovered.x > host.current!.clientWidth / 2}
+          />
         )}
       </div>
       {points && <p class="map-note muted">{noteOf(points)}</p>}
@@ -224,21 +235,23 @@ interface HoverProps {
   position: number;
   x: number;
   y: number;
+  isRight: boolean; // of the middle of the map
 }
 
 /** The row under the pointer: its cluster at once, its values as soon as the server has sent them. */
-function HoverTip({ points, labels, run, names, colors, position, x, y }: HoverProps) {
+function HoverTip({ points, labels, run, names, colors, position, x, y, isRight }: HoverProps) {
   const row = points.rows?.[position] ?? position;
+  const asked = useCalm(row, PATIENCE);
   const { value } = useLoaded(
-    () => get<Rows>(`/api/rows?${query({ rows: row, run: run?.id, count: 1 })}`),
-    [row, run?.id],
+    () => get<Rows>(`/api/rows?${query({ rows: asked, run: run?.id, count: 1 })}`),
+    [asked, run?.id],
   );
   const label = labels?.labels[position];
   const found = value?.rows[0]?.row === row ? value.rows[0] : null;
   const name = label === undefined ? null : (names[label] ?? "no cluster");
   const style = { left: `${x}px`, top: `${y}px` };
   return (
-    <div class={`row-tip ${x > (points ? 420 : 0) ? "left" : ""}`} style={style} role="tooltip">
+    <div class={`row-tip ${isRight ? "left" : ""}`} style={style} role="tooltip">
       <div class="head">
         {label !== undefined && <span class="dot" style={{ background: colors[label] ?? "#9aa1ab" }} />}
         row {row.toLocaleString("en")}

@@ -3,7 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { plural } from "../dom";
 import { get, query, type Rows, type Run, upload } from "./api";
-import { Scroll, useLoaded } from "./controls";
+import { Scroll, useCalm, useLoaded } from "./controls";
 import { ClusterName } from "./filters";
 import type { Selection } from "./selection";
 import { go, place, table } from "./state";
@@ -18,20 +18,10 @@ interface Props {
   ring: (row: number | null) => void; // mark a row on the map
 }
 
-/** A value once it has stayed the same for a while. */
-function useCalm<T>(value: T): T {
-  const [calm, setCalm] = useState(value);
-  useEffect(() => {
-    const timer = setTimeout(() => setCalm(value), PATIENCE);
-    return () => clearTimeout(timer);
-  }, [value]);
-  return calm;
-}
-
 export function RowsTable({ run, selection, ring }: Props) {
   const { sort, search } = place.value;
-  const version = useCalm(selection.version.value);
-  const sought = useCalm(search);
+  const version = useCalm(selection.version.value, PATIENCE);
+  const sought = useCalm(search, PATIENCE);
   const [offset, setOffset] = useState(0);
   useEffect(() => setOffset(0), [version, sought, sort, run.id]);
   const asked = query({ run: run.id, offset, count: COUNT, sort, q: sought });

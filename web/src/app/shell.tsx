@@ -16,8 +16,10 @@ import {
   cancel,
   connected,
   current,
+  denied,
   go,
   message,
+  PAGES,
   type PageName,
   place,
   redo,
@@ -61,6 +63,9 @@ export function Shell() {
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
       const isText = (event.target as HTMLElement).closest("input:not([type=range]), textarea, select");
+      const hasModifier = event.ctrlKey || event.metaKey || event.altKey;
+      const chosen = PAGES[Number(event.key) - 1];
+      if (chosen && !hasModifier && !isText) go({ page: chosen });
       if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "z" || isText) return;
       event.preventDefault();
       void (event.shiftKey ? redo() : undo());
@@ -68,6 +73,10 @@ export function Shell() {
     addEventListener("keydown", press);
     return () => removeEventListener("keydown", press);
   }, []);
+  useEffect(
+    () => document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" }),
+    [page],
+  );
   const Page = PAGE_OF[page];
   const why = reason(page);
   return (
@@ -110,7 +119,11 @@ export function Shell() {
       </header>
       {!connected.value && (
         <div class="banner" role="alert">
-          <span>The server does not answer. Everything up to now is saved. Start it again with “coterie app”.</span>
+          <span>
+            {denied.value
+              ? "The server was started again: open the address that it prints. Everything up to now is saved."
+              : "The server does not answer. Everything up to now is saved: start it again with “coterie app”."}
+          </span>
           <button type="button" class="button" onClick={() => void refresh()}>
             Try again
           </button>

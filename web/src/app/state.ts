@@ -43,6 +43,7 @@ const START: Place = {
 export const workspace = signal<Workspace | null>(null);
 export const place = signal<Place>(readPlace());
 export const connected = signal(true);
+export const denied = signal(false); // the server answers, but another one was started since
 export const faults = signal<Record<string, string>>({}); // sentences, by the control that they belong to
 export const message = signal(""); // for the live region
 export const working = signal(0); // requests that a person waits for
@@ -116,6 +117,11 @@ export function setFault(field: string, text: string | null): void {
   if (text) message.value = text;
 }
 
+/** Remove all sentences of controls whose settings are sent again. */
+export function clearFaults(): void {
+  faults.value = {};
+}
+
 /** Run something that asks the server; what goes wrong is shown beside its control, or beside `field`. */
 export async function attempt<T>(field: string, task: () => Promise<T>): Promise<T | null> {
   setFault(field, null);
@@ -132,11 +138,13 @@ export async function attempt<T>(field: string, task: () => Promise<T>): Promise
   }
 }
 
+/** Take a newer workspace; any, if the server was away: another one may have begun to count anew. */
 export function take(given: Workspace): void {
-  if (given.revision < (workspace.peek()?.revision ?? 0)) return;
+  if (connected.peek() && given.revision < (workspace.peek()?.revision ?? 0)) return;
   batch(() => {
     workspace.value = given;
     connected.value = true;
+    denied.value = false;
   });
 }
 
@@ -144,8 +152,9 @@ export async function refresh(): Promise<void> {
   try {
     take(await get<Workspace>("/api/workspace"));
   } catch (error) {
-    if (!(error instanceof Unreachable)) throw error;
+    if (!(error instanceof Unreachable || error instanceof Refusal)) throw error;
     connected.value = false;
+    denied.value = error instanceof Refusal && error.status === 401;
   }
 }
 
