@@ -103,11 +103,11 @@ class Routes:
     async def workspace(self, request: Request) -> Response:
         if not self.loader.is_ready:
             return JSONResponse(_LOADING)
-        view = await self._call(lambda session: session.view())
+        view = await self._call(lambda session: _views("workspace_view").workspace_view(session))
         return JSONResponse({**view, "problem": self.loader.problem})
 
     async def workspace_runs(self, request: Request) -> Response:
-        return JSONResponse(await self._call(lambda session: session.view()["runs"]))
+        return JSONResponse(await self._call(lambda session: _views("workspace_view").workspace_view(session)["runs"]))
 
     # --- opening ------------------------------------------------------------------------------------------------------
 
@@ -267,7 +267,7 @@ class Routes:
 
         def change(session: Any) -> Any:
             function(session)
-            return session.view()
+            return _views("workspace_view").workspace_view(session)
 
         self.loader.problem = None
         return JSONResponse(await self._call(change))

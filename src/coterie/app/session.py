@@ -10,16 +10,13 @@ from typing import Any
 
 import numpy as np
 
-import coterie
-from coterie.app.algorithm_view import algorithm_views
-from coterie.app.column_view import column_views
 from coterie.app.events import Events
 from coterie.app.execution import Outcome, check_run, details_of, execute, has_tree, restored
 from coterie.app.failures import EXPECTED, FieldError, NotAvailable, as_error, in_page
-from coterie.app.files import state_folder, table_below, tables_in, upload_name
+from coterie.app.files import state_folder, table_below, upload_name
 from coterie.app.maps import axes_map
 from coterie.app.open_table import OpenTable, Prepared
-from coterie.app.preparation_options import DEFAULTS, SETTINGS, changed_columns, preparation_options
+from coterie.app.preparation_options import SETTINGS, changed_columns, preparation_options
 from coterie.app.progress_report import Cancelled, ProgressReport
 from coterie.app.request_values import (
     cluster_colors,
@@ -35,7 +32,7 @@ from coterie.app.state import History, Run, Source, State
 from coterie.app.store import Store, Workspace
 from coterie.app.worker import Worker
 from coterie.datasets import DEMOS, demo_file, write_demo
-from coterie.errors import InputError
+from coterie.machine import release_memory
 
 MAX_OUTCOMES = 4  # results in memory; others are described again from their labels and models
 FEW_DROPPED = 0.05  # share of incomplete rows up to which they are dropped at first; more are filled
@@ -134,11 +131,12 @@ class Session:
             raise FieldError(in_page(str(error)), "file") from error
         finally:
             self._set_busy(None)
+            release_memory()
 
     def _draw_first_map(self, table: OpenTable) -> None:
         """Compute the map that pages ask for next."""
         with self.lock:
-            prepared = self._prepared()[0] if self.table is table else None
+            prepared = self.try_prepared()[0] if self.table is table else None
         if prepared is not None:
             axes_map(table, prepared)
 
@@ -356,6 +354,7 @@ class Session:
 
     def _finish(self, run: Run, live: LiveRun, status: str) -> None:
         live.status, live.progress = status, None
+        release_memory()
         self.changed()
         self._publish_run(run)
 
@@ -428,27 +427,6 @@ class Session:
             raise FieldError("Open a table first.", "file", 409)
         return self.table
 
-    # --- the state for pages ------------------------------------------------------------------------------------------
-
-    def view(self) -> dict[str, Any]:
-        """The workspace as JSON."""
-        with self.lock:
-            prepared, error = self._prepared()
-            state = self.history.now
-            key = None if prepared is None else prepared.key
-            return {
-                "version": coterie.__version__, "revision": self.revision, "ready": True, "busy": self.busy,
-                "table": None if self.table is None else self._table_view(prepared),
-                "preparation": None if self.table is None else self._preparation_view(prepared, error),
-                "algorithms": algorithm_views(None if prepared is None else prepared.prepared.rows.n),
-                "budgets": ["quick", "normal", "thorough"],
-                "runs": [run_view(run, self.live[run.id], key) for run in state.runs], "current": state.current,
-                "can_undo": self.history.before[-1][0] if self.history.before else None,
-                "can_redo": self.history.after[-1][0] if self.history.after else None,
-                "recent": self._recent(), "folder": tables_in(self.folder),
-                "demos": [{"name": name, "about": about} for name, about in DEMOS.items()],
-            }  # fmt: skip
-
     def prepared(self) -> Prepared:
         """The rows as they are prepared now."""
         with self.lock:
@@ -458,7 +436,8 @@ class Session:
         except EXPECTED as error:
             raise FieldError(**as_error(error, (), table.kinds)) from error
 
-    def _prepared(self) -> tuple[Prepared | None, dict[str, Any] | None]:
+    def try_prepared(self) -> tuple[Prepared | None, dict[str, Any] | None]:
+        """The rows as they are prepared now, or the error of the preparation."""
         if self.table is None:
             return None, None
         try:
@@ -467,54 +446,12 @@ class Session:
             return None, as_error(error)
 
     def key(self) -> str | None:
-        prepared, _ = self._prepared()
+        prepared, _ = self.try_prepared()
         return None if prepared is None else prepared.key
 
     def _options(self, state: State) -> dict[str, Any]:
         table = self.open_table()
         return preparation_options(state, table.kinds, table.skipped)
-
-    def _table_view(self, prepared: Prepared | None) -> dict[str, Any]:
-        assert self.table is not None
-        assert self.source is not None
-        table, state = self.table.table, self.history.now
-        return {
-            "name": self.source.name, "path": None if self.source.is_copy else self.source.path, "rows": table.n_rows,
-            "bytes": self.source.size, "notes": [in_page(note) for note in table.notes],
-            "displayed": len(self.table.displayed),
-            "columns": column_views(self.table.columns, state, None if prepared is None else prepared.prepared),
-        }  # fmt: skip
-
-    def _preparation_view(self, prepared: Prepared | None, error: dict[str, Any] | None) -> dict[str, Any]:
-        settings = {**DEFAULTS, **self.history.now.preparation}
-        view = {**settings, "choices": {name: list(values) for name, values in SETTINGS.items()}, "error": error}
-        if prepared is None:
-            return view | {"scale_used": None, "rows_used": 0, "rows_dropped": 0, "dimensions": 0, "notes": [],
-                           "warnings": [], "key": None}  # fmt: skip
-        made = prepared.prepared
-        rows, notes = made.rows, [in_page(note) for note in made.notes]
-        if rows.treatment != "none":
-            notes.insert(0, f"missing values: {rows.treatment}.")
-        return view | {
-            "scale_used": made.preparation.scale, "rows_used": rows.n, "rows_dropped": len(rows.row_mask) - rows.n,
-            "dimensions": rows.X.shape[1], "notes": notes, "warnings": [in_page(text) for text in made.warnings],
-            "key": prepared.key,
-        }  # fmt: skip
-
-    def _recent(self) -> list[dict[str, Any]]:
-        recent = []
-        for workspace in self.store.all()[:MAX_RECENT]:
-            try:
-                source, about = workspace.summary()
-            except InputError:
-                continue
-            modified = workspace.modified
-            recent.append({
-                "id": workspace.id, "name": source.name, "rows": about.get("rows"), "runs": about.get("runs", 0),
-                "when": modified, "exists": Path(source.path).exists(),
-                "current": self.workspace is not None and workspace.id == self.workspace.id,
-            })  # fmt: skip
-        return recent
 
     def _set_busy(self, message: str | None) -> None:
         self.busy = message
