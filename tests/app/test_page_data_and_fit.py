@@ -102,6 +102,7 @@ def test_an_option_that_is_not_valid_is_reported_beside_it(penguins, open_page):
     seen = open_page("fit")
     seen.forgiven = True  # Chromium logs the status of the answer
     seen.page.get_by_label("Algorithm").select_option("kmeans")
+    seen.page.get_by_text("set K", exact=True).click()
     seen.page.locator(".options > summary").click()
     seen.page.get_by_label("Initialisations").fill("-3")
     seen.button("Fit").click()

@@ -19,11 +19,14 @@ STEPS = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def runs(client):
-    client.post("/api/open", {"demo": "penguins"})
-    client.fit(algorithm="kmeans", k=2)
-    return [client.fit(algorithm="kmeans", k=3)["id"]]
+    """Penguins with two runs."""
+    table = client.workspace()["table"]
+    if table is None or table["name"] != "penguins.csv":
+        client.post("/api/open", {"demo": "penguins"})
+        for k in (2, 3):
+            client.fit(algorithm="kmeans", k=k)
 
 
 @pytest.mark.parametrize(("size", "dark"), [(WIDE, True), (PHONE, False)])
