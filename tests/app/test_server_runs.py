@@ -294,6 +294,15 @@ def test_noise_is_no_cluster(penguins):
     assert sum(run["sizes"]) == (labels >= 0).sum()
 
 
+def test_runs_of_other_algorithms_have_the_same_preparation(penguins):
+    for algorithm in ("kmeans", "ward", "spherical", "mixture"):
+        assert penguins.fit(algorithm=algorithm, k=2)["current_preparation"]
+    penguins.post("/api/preparation", {"missing": "ignore"})
+    assert penguins.fit(algorithm="kmeans", k=2)["current_preparation"]
+    failed = penguins.wait(penguins.start(algorithm="ward", k=2))
+    assert (failed["status"], failed["error"]["field"]) == ("failed", "missing")
+
+
 def test_a_change_of_columns_leaves_earlier_runs_as_they_are(penguins):
     run = penguins.fit(algorithm="kmeans", k=3)["id"]
     before = penguins.labels(run)

@@ -107,6 +107,7 @@ def test_an_error_of_the_preparation_is_shown_and_the_choice_stays(penguins):
         ("/api/open", {"recent": "nothing"}, "file"),
         ("/api/open", {}, "file"),
         ("/api/paste", {"text": "  "}, "paste"),
+        ("/api/paste", {"text": "only names"}, "paste"),
     ],
 )
 def test_an_invalid_choice_changes_nothing_and_names_its_control(penguins, path, body, field):

@@ -87,5 +87,5 @@ def _field(message: str, options: Any, columns: Any) -> str | None:
 def _sentence(text: str) -> str:
     """The text with a capital letter, unless its first word is the name of an option, and a full stop."""
     text = text.strip()
-    first = re.match(r"[a-z]+(?![\w=])", text)
+    first = re.match(r"[a-z]+(?![\w=.])", text)
     return (text[:1].upper() + text[1:] if first else text) + ("" if text.endswith((".", "?", "!")) else ".")

@@ -96,7 +96,8 @@ class OpenTable:
         """The rows prepared for an algorithm; the last ones are kept."""
         method = algorithm_of(algorithm)
         plain = options_for(options, method)
-        choices = (sorted(plain.items()), method.mixed, method.series, method.directions, method.handles_missing)
+        is_allowed = plain["missing"] != "ignore" or method.handles_missing  # `prepare` rejects other algorithms
+        choices = (sorted(plain.items()), method.mixed, method.series, method.directions, is_allowed)
         key = sha256(repr(choices).encode()).hexdigest()[:16]
         with self._lock:
             if key not in self._prepared:

@@ -76,8 +76,8 @@ def cluster_view(cluster: ClusterSummary) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def run_view(run: Run, live: LiveRun, key: str | None) -> dict[str, Any]:
-    """A run as it is in the list of runs; `key` is that of the preparation now."""
+def run_view(run: Run, live: LiveRun, options: dict[str, Any] | None) -> dict[str, Any]:
+    """A run as it is in the list of runs; `options` are those of the preparation now."""
     info = live.info or {}
     method, k = algorithm_of(run.algorithm), info.get("k")
     k = k if k is not None or not isinstance(run.k, int) else run.k
@@ -93,7 +93,7 @@ def run_view(run: Run, live: LiveRun, key: str | None) -> dict[str, Any]:
         "iterations": info.get("iterations"), "watch": run.kind != "merge" and is_watchable(run.algorithm),
         "tree": run.kind != "merge" and has_tree(run.algorithm), "finds_k": method.finds_k,
         "choice": None if choice is None else {name: choice[name] for name in ("recommended", "strength", "heading")},
-        "current_preparation": info.get("key") == key,
+        "current_preparation": run.preparation == options,
     }  # fmt: skip
 
 

@@ -90,7 +90,10 @@ class Session:
         workspace = self.store.create()
         path = workspace.table_folder() / upload_name(name)
         path.write_text(text, encoding="utf-8", newline="")
-        self.open_copy(workspace, path)
+        try:
+            self.open_copy(workspace, path)
+        except FieldError as error:
+            raise FieldError(str(error), "paste") from error
 
     def open_recent(self, workspace_id: str) -> None:
         self.open_workspace(self.store.find(workspace_id))
@@ -361,7 +364,7 @@ class Session:
     def _publish_run(self, run: Run) -> None:
         with self.lock:
             entry = self.history.now.run(run.id) or run
-            self.events.publish("run", run_view(entry, self.live[run.id], self.key()))
+            self.events.publish("run", run_view(entry, self.live[run.id], self.options()))
 
     def _keep(self, run_id: str, outcome: Outcome) -> None:
         with self.lock:
@@ -445,9 +448,9 @@ class Session:
         except FieldError as error:
             return None, as_error(error)
 
-    def key(self) -> str | None:
-        prepared, _ = self.try_prepared()
-        return None if prepared is None else prepared.key
+    def options(self) -> dict[str, Any] | None:
+        """The options of the preparation now, as runs store them."""
+        return None if self.table is None else self._options(self.history.now)
 
     def _options(self, state: State) -> dict[str, Any]:
         table = self.open_table()

@@ -42,7 +42,7 @@ def run_of(session: Session, run_id: str) -> dict[str, Any]:
     """A run with its result."""
     with session.lock:
         run, live = session.run(run_id), session.live[run_id]
-        view = run_view(run, live, session.key())
+        view = run_view(run, live, session.options())
         return view if live.status != "done" else {**view, **result_view(run, live)}
 
 

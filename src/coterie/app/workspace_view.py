@@ -24,14 +24,14 @@ def workspace_view(session: Session) -> dict[str, Any]:
     with session.lock:
         prepared, error = session.try_prepared()
         state = session.history.now
-        key = None if prepared is None else prepared.key
+        options = session.options()
         return {
             "version": coterie.__version__, "revision": session.revision, "ready": True, "busy": session.busy,
             "table": None if session.table is None else _table_view(session, prepared),
             "preparation": None if session.table is None else _preparation_view(session, prepared, error),
             "algorithms": algorithm_views(None if prepared is None else prepared.prepared.rows.n),
             "budgets": list(get_args(Budget)),
-            "runs": [run_view(run, session.live[run.id], key) for run in state.runs], "current": state.current,
+            "runs": [run_view(run, session.live[run.id], options) for run in state.runs], "current": state.current,
             "can_undo": session.history.before[-1][0] if session.history.before else None,
             "can_redo": session.history.after[-1][0] if session.history.after else None,
             "recent": _recent(session), "folder": tables_in(session.folder),
