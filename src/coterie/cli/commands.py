@@ -245,9 +245,9 @@ def open_app(
     *,
     port: Annotated[int, Parameter(help="Port of the server; 0: any free port.")] = 0,
     no_browser: Annotated[bool, Parameter(help="Print the address, and open no browser.")] = False,
-    host: Annotated[str, Parameter(help="Address to listen on. Other machines can reach any other than this.")] = (
-        "127.0.0.1"
-    ),
+    host: Annotated[str, Parameter(
+        help="Address to listen on. With another than the default, other machines can connect.",
+    )] = "127.0.0.1",
 ) -> None:  # fmt: skip
     """Open the app in the browser: cluster a table, watch, choose K, inspect, export."""
     from coterie.app.server import serve
