@@ -20,7 +20,7 @@ INTERVAL = 0.1  # seconds between events
 HISTORY = 200  # objectives of a restart that an event has
 
 
-class Cancelled(Exception):
+class RunCancelled(Exception):
     """A run was cancelled, and has no result so far."""
 
 
@@ -38,7 +38,7 @@ class ProgressReport:
 
     def __call__(self, progress: Progress) -> bool:
         if self.live.cancel.is_set() and not self.has_partial_result:
-            raise Cancelled
+            raise RunCancelled
         if isinstance(progress.stats, CriterionResult):
             self._criterion(progress.stats)
         if progress.objective is not None:

@@ -17,7 +17,7 @@ from coterie.app.files import state_folder, table_below, upload_name
 from coterie.app.maps import axes_map
 from coterie.app.open_table import OpenTable, Prepared
 from coterie.app.preparation_options import SETTINGS, changed_columns, preparation_options
-from coterie.app.progress_report import Cancelled, ProgressReport
+from coterie.app.progress_report import RunCancelled, ProgressReport
 from coterie.app.request_values import (
     cluster_colors,
     cluster_label,
@@ -349,7 +349,7 @@ class Session:
             workspace.save_run(run.id, live.info, labels, None if content is None else content.fitted.model)
             self._keep(run.id, outcome)
             self._finish(run, live, "done")
-        except Cancelled:
+        except RunCancelled:
             self._finish(run, live, "cancelled")
         except Exception as error:
             live.error = as_error(error, run.options, table.kinds)
