@@ -1,7 +1,7 @@
 /** Choose an algorithm, fit, and watch it run. */
 
 import { signal } from "@preact/signals";
-import { useId } from "preact/hooks";
+import { useId, useState } from "preact/hooks";
 import { plural } from "../dom";
 import { shortened } from "../formatting";
 import { PixelDensity } from "../pixel_density";
@@ -274,6 +274,7 @@ function OptionField({ option, prefix }: { option: Option; prefix: string }) {
 
 /** Live progress: the stage, the objective of the restart that runs, and a way to stop. */
 export function Running({ run }: { run: Run }) {
+  const [isStopping, setStopping] = useState(false);
   const step = steps.value[run.id];
   const { progress } = run;
   return (
@@ -297,8 +298,16 @@ export function Running({ run }: { run: Run }) {
           </span>
         </div>
       )}
-      <button type="button" class="button" onClick={() => void cancel(run.id)}>
-        <Icon name="stop" /> Cancel and keep the best so far
+      <button
+        type="button"
+        class="button"
+        disabled={isStopping}
+        onClick={() => {
+          setStopping(true);
+          void cancel(run.id);
+        }}
+      >
+        <Icon name="stop" /> {isStopping ? "Stopping after this step…" : "Cancel and keep the best so far"}
       </button>
       {place.value.page === "fit" && criteria.value[run.id] && (
         <CriterionCharts criteria={criteria.value[run.id]!} k={null} pick={null} />
