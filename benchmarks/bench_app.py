@@ -25,7 +25,7 @@ from benchmarks import data
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = ("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync")
 COLUMNS, CLUSTERS = 6, 8
-WINDOW = {"width": 1280, "height": 800}
+WIDTH, HEIGHT = 1280, 800
 LONGEST = 300_000  # milliseconds for one step
 FRAMES = """async () => {
     let count = 0;
@@ -140,7 +140,7 @@ def main() -> None:
         browser = driver.chromium.launch(executable_path=path, args=list(FLAGS))
         process, address, start = serve(folder)
         try:
-            page = browser.new_page(viewport=WINDOW)
+            page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
             page.goto(address)
             page.locator(".demo, .column").first.wait_for(timeout=LONGEST)
             print(f"page ready after the command, s: {time.perf_counter() - start:.2f}")
