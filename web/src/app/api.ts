@@ -131,13 +131,13 @@ export interface Workspace {
   problem: Fault | null; // why the first table could not be opened
 }
 
-export interface Rule {
+interface Rule {
   text: string;
   precision: number;
   coverage: number;
 }
 
-export interface Contrast {
+interface Contrast {
   column: string;
   deviation: number | null;
   share: number | null;

@@ -21,7 +21,7 @@ const DEVIATIONS = 2; // radius of ellipses
 const LASSO = "lasso"; // name of the filter
 const SIDE = 512; // cells of the grid by which a lasso finds rows, along each axis
 
-export interface AtlasOptions {
+interface AtlasOptions {
   hover?: (position: number | null, x: number, y: number) => void; // the row under the pointer, among the displayed ones
   pick?: (position: number) => void; // a row was clicked
 }

@@ -3,7 +3,8 @@
 import { useState } from "preact/hooks";
 import { shortened } from "../formatting";
 import { type ClusterDetail, type Distribution, get, type Rows, type Run, send } from "./api";
-import { Fault, percent, Scroll, useLoaded } from "./controls";
+import { Fault, percent, useLoaded } from "./controls";
+import { RowList } from "./row_list";
 import { attempt, message, refresh } from "./state";
 
 export function ClusterCard({ run, label }: { run: Run; label: number }) {
@@ -149,28 +150,7 @@ function Examples({ title, rows }: { title: string; rows: Rows }) {
   return (
     <div>
       <h3>{title}</h3>
-      <Scroll label={title}>
-        <table class="data-rows">
-          <thead>
-            <tr>
-              <th>row</th>
-              {rows.columns.map((name) => (
-                <th key={name}>{name}</th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {rows.rows.slice(0, 5).map(({ row, cells }) => (
-              <tr key={row}>
-                <td class="muted">{row.toLocaleString("en")}</td>
-                {cells.map((cell, j) => (
-                  <td key={j}>{cell ?? "missing"}</td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </Scroll>
+      <RowList label={title} rows={rows} most={5} />
     </div>
   );
 }

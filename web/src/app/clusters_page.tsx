@@ -17,7 +17,7 @@ import { RowsTable } from "./rows_table";
 import { Selection } from "./selection";
 import { attempt, go, message, place, refresh, shown, table } from "./state";
 
-export const CLUSTERS = "clusters"; // name of the filter by cluster
+const CLUSTERS = "clusters"; // name of the filter by cluster
 
 let kept: { table: string; selection: Selection } | null = null;
 

@@ -7,6 +7,7 @@ import type { Atlas } from "./atlas";
 import { percent, Scroll, Select, useLoaded } from "./controls";
 import { ClusterName } from "./filters";
 import { MapPanel } from "./map_panel";
+import { RowList } from "./row_list";
 import { choose, go, place, runs, shown } from "./state";
 
 const named = (run: Run) => `Run ${run.id.replace(/^r/, "")}: ${run.title}`;
@@ -188,32 +189,14 @@ function Moved({ before, after, value, colors }: { before: Run; after: Run; valu
   return (
     <section class="group">
       <h2>Rows that moved</h2>
-      <Scroll label="Rows that moved">
-        <table class="data-rows">
-          <thead>
-            <tr>
-              <th>row</th>
-              <th>left</th>
-              <th>right</th>
-              {left.columns.map((name) => (
-                <th key={name}>{name}</th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {left.rows.map((row) => (
-              <tr key={row.row}>
-                <td class="muted">{row.row.toLocaleString("en")}</td>
-                <td>{cluster(before, before.colors, row.cluster)}</td>
-                <td>{cluster(after, colors, other.get(row.row))}</td>
-                {row.cells.map((cell, j) => (
-                  <td key={j}>{cell ?? "missing"}</td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </Scroll>
+      <RowList
+        label="Rows that moved"
+        rows={left}
+        facts={[
+          { title: "left", of: (row) => cluster(before, before.colors, row.cluster) },
+          { title: "right", of: (row) => cluster(after, colors, other.get(row.row)) },
+        ]}
+      />
       {value.moved > rows.length && (
         <p class="muted">
           The first {rows.length} of {plural(value.moved, "row")}.

@@ -23,7 +23,7 @@ const MORE_ICONS = {
   stop: "M3.500 3.500h9v9h-9z",
 };
 
-export type IconName = keyof typeof MORE_ICONS;
+type IconName = keyof typeof MORE_ICONS;
 
 export function Icon({ name }: { name: IconName }) {
   return (

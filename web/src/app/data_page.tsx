@@ -3,9 +3,20 @@
 import { useRef, useState } from "preact/hooks";
 import { plural } from "../dom";
 import { shortened } from "../formatting";
-import { type Column, type Preparation, type Role, send, type Table, upload, type Workspace } from "./api";
-import { bytes, Fault, Icon, percent, Section, Select } from "./controls";
-import { attempt, change, go, message, place, preparation, take, workspace } from "./state";
+import {
+  type Column,
+  get,
+  type Preparation,
+  type Role,
+  type Rows,
+  send,
+  type Table,
+  upload,
+  type Workspace,
+} from "./api";
+import { bytes, Fault, Icon, percent, Section, Select, useLoaded } from "./controls";
+import { RowList } from "./row_list";
+import { attempt, change, go, message, place, preparation, table, take, workspace } from "./state";
 
 const ROLES: Record<Role, string> = { feature: "use", id: "identifier", weight: "weight", ignored: "leave out" };
 const TRANSFORMS: Record<string, string> = { none: "no transform", auto: "automatic" };
@@ -224,7 +235,20 @@ function Opened({ table }: { table: Table }) {
         </p>
       ))}
       <Columns columns={table.columns} rows={table.rows} />
+      <FirstRows />
     </>
+  );
+}
+
+function FirstRows() {
+  const key = preparation.value?.key ?? table.value!.name;
+  const { value } = useLoaded(() => get<Rows>("/api/rows?count=50"), [key, table.value!.name]);
+  if (!value) return null;
+  return (
+    <section class="group" aria-label="First rows">
+      <h2>First rows</h2>
+      <RowList label="First rows" rows={value} />
+    </section>
   );
 }
 
@@ -359,7 +383,7 @@ function ColumnRow({ column, rows }: { column: Column; rows: number }) {
           />
         )}
       </div>
-      {why && why !== kind && <p class="why muted">{why}</p>}
+      {why && why !== kind && why !== ROLES[role] && <p class="why muted">{why}</p>}
       <Fault field={field} />
     </li>
   );

@@ -40,7 +40,7 @@ interface Draft {
 const DRAFT = "coterie-draft";
 
 /** What is set before a fit; a reload keeps it. */
-export const draft = signal<Draft>({
+const draft = signal<Draft>({
   ...{ algorithm: "kmeans", k: 3, automatic: true, options: {}, seed: "0", budget: "normal" },
   ...(JSON.parse(sessionStorage.getItem(DRAFT) ?? "{}") as Partial<Draft>),
 });

@@ -11,7 +11,7 @@ import { Place, useLoaded } from "./controls";
 
 const ACTIVE = "script, style, iframe, object, embed, form, link, meta, base, foreignObject, animate, set";
 
-export function parsed(markup: string): DocumentFragment {
+function parsed(markup: string): DocumentFragment {
   const { body } = new DOMParser().parseFromString(markup, "text/html");
   for (const element of body.querySelectorAll(ACTIVE)) element.remove();
   for (const element of body.querySelectorAll("*")) {

@@ -21,7 +21,7 @@ const CELLS = 9; // of a row, beside the pointer
 const ABOUT =
   "Map of the rows. Arrow keys move it, plus and minus change its scale, zero shows all. Enter selects the rows in view, Escape ends the selection.";
 
-export interface MapPanelProps {
+interface MapPanelProps {
   run?: Run | null;
   labels?: Labels | null; // in place of those of the run
   names?: string[];
@@ -37,7 +37,7 @@ export interface MapPanelProps {
 }
 
 /** The map as the address of the page names it. */
-export function usePoints(): { value: Points | null; error: string | null } {
+function usePoints(): { value: Points | null; error: string | null } {
   const { kind, x, y } = place.value;
   const key = preparation.value?.key ?? "";
   const features = featureNames();
@@ -45,7 +45,7 @@ export function usePoints(): { value: Points | null; error: string | null } {
   return useLoaded(() => (table.value ? loadMap(key, kind, across, up) : null), [key, kind, across, up]);
 }
 
-export function featureNames(): string[] {
+function featureNames(): string[] {
   const columns = table.value?.columns ?? [];
   return columns.filter((column) => column.role === "feature" && column.as !== "category").map(({ name }) => name);
 }

@@ -1,17 +1,7 @@
 /** What the page shows: the workspace of the server, and what is chosen here, which the address of the page keeps. */
 
 import { batch, computed, effect, signal } from "@preact/signals";
-import {
-  type CriterionEvent,
-  type Fault,
-  get,
-  Refusal,
-  type Run,
-  type StepEvent,
-  send,
-  Unreachable,
-  type Workspace,
-} from "./api";
+import { type CriterionEvent, get, Refusal, type Run, type StepEvent, send, Unreachable, type Workspace } from "./api";
 
 export const PAGES = ["data", "fit", "choose", "clusters", "compare", "export"] as const;
 export type PageName = (typeof PAGES)[number];
@@ -46,7 +36,6 @@ export const connected = signal(true);
 export const denied = signal(false); // the server answers, but another one was started since
 export const faults = signal<Record<string, string>>({}); // sentences, by the control that they belong to
 export const message = signal(""); // for the live region
-export const working = signal(0); // requests that a person waits for
 export const steps = signal<Record<string, StepEvent>>({});
 export const criteria = signal<Record<string, CriterionEvent[]>>({});
 
@@ -125,7 +114,6 @@ export function clearFaults(): void {
 /** Run something that asks the server; what goes wrong is shown beside its control, or beside `field`. */
 export async function attempt<T>(field: string, task: () => Promise<T>): Promise<T | null> {
   setFault(field, null);
-  working.value++;
   try {
     return await task();
   } catch (error) {
@@ -133,8 +121,6 @@ export async function attempt<T>(field: string, task: () => Promise<T>): Promise
     else if (error instanceof Unreachable) connected.value = false;
     else throw error;
     return null;
-  } finally {
-    working.value--;
   }
 }
 
@@ -231,9 +217,4 @@ export function follow(): void {
     connected.value = false;
     if (source.readyState === EventSource.CLOSED) setTimeout(follow, 2000);
   };
-}
-
-export function faultOf(field: string): Fault | null {
-  const text = faults.value[field];
-  return text === undefined ? null : { message: text, field };
 }
