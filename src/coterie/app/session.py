@@ -17,7 +17,7 @@ from coterie.app.files import state_folder, table_below, upload_name
 from coterie.app.maps import axes_map
 from coterie.app.open_table import OpenTable, Prepared
 from coterie.app.preparation_options import SETTINGS, changed_columns, preparation_options
-from coterie.app.progress_report import RunCancelled, ProgressReport
+from coterie.app.progress_report import ProgressReport, RunCancelled
 from coterie.app.request_values import (
     cluster_colors,
     cluster_label,
