@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,11 @@ if TYPE_CHECKING:
     from coterie.app.session import Session
 
 MAX_WAIT = 120.0  # seconds
+
+
+VIEWS = (
+    "charts", "cluster_view", "comparison", "downloads", "row_view", "trace_view", "views", "workspace_view",
+)  # fmt: skip
 
 
 class SessionLoader:
@@ -46,6 +52,7 @@ class SessionLoader:
         try:
             from coterie.app.session import Session
 
+            _load_everything()
             self._session = session = Session(self.events, self.folder, self.state)
             self._open_first(session)
         finally:
@@ -62,3 +69,19 @@ class SessionLoader:
                 session.open_last()
         except Exception as error:  # the page shows it, and offers other tables
             self.problem = as_error(error)
+
+
+def _load_everything() -> None:
+    """Import all modules before threads compute.
+
+    While BLAS is asked for its number of threads, the list of libraries is locked: a module that another thread imports
+    then would wait for that lock with Python's own lock, and both threads would wait forever.
+    """
+    from coterie import machine
+    from coterie.app.algorithm_view import algorithm_views
+
+    for name in VIEWS:
+        import_module(f"coterie.app.{name}")
+    algorithm_views(None)  # imports all estimators
+    with machine.one_blas_thread:
+        pass

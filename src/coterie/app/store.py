@@ -65,7 +65,9 @@ class Workspace:
         """Write the state; a crash leaves the earlier one."""
         content = {"format": FORMAT, "source": vars(source), "about": about, "history": history.as_dict()}
         self._write("workspace.json", json.dumps(content, allow_nan=False).encode())
-        self._write("summary.json", json.dumps({"source": vars(source), "about": about}, allow_nan=False).encode())
+        # Only the list of recent workspaces reads this file, and it can do without.
+        summary = json.dumps({"source": vars(source), "about": about}, allow_nan=False)
+        (self.folder / "summary.json").write_text(summary, encoding="utf-8")
 
     def load(self) -> tuple[Source, History, dict[str, Any]]:
         try:
