@@ -10,7 +10,7 @@ export const HIDDEN = 0xffffffff;
 export const BEHIND = 0xfffffffe; // colour of points of the background: grey and faint, below all others
 const OPACITY = 0.75;
 const BEHIND_SHARE = 0.07; // of the opacity of other points
-const DISCS = 100_000; // points in sight, above which each is a pixel
+const DISCS = 50_000; // points in sight, above which each is a pixel
 
 /** Rows as steps along two axes, of which the first and the last are beyond the limits, and the colour of each: 0xrrggbb, HIDDEN or BEHIND. */
 export interface Cloud {
