@@ -167,9 +167,9 @@ def main() -> None:
         try:
             page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
             page.goto(address)
-            page.locator(".demo, .column").first.wait_for(timeout=LONGEST)
+            page.locator(".drop, .column").first.wait_for(timeout=LONGEST)
             print(f"page ready after the command, s: {time.perf_counter() - start:.2f}")
-            page.wait_for_timeout(4000)  # libraries load in the background
+            page.locator(".demo").first.wait_for(timeout=LONGEST)  # libraries load in the background
             idle = memory(process)
             print(f"memory of the idle server, MB: {idle:.0f}")
             for table, count in zip(tables, rows, strict=True):

@@ -124,11 +124,21 @@ export async function attempt<T>(field: string, task: () => Promise<T>): Promise
   }
 }
 
+/** What a workspace lacks while the server loads its libraries. */
+const LOADING: Partial<Workspace> = {
+  budgets: [],
+  folder: [],
+  preparation: null,
+  can_undo: null,
+  can_redo: null,
+  problem: null,
+};
+
 /** Take a newer workspace; any, if the server was away: another one may have begun to count anew. */
 export function take(given: Workspace): void {
-  if (connected.peek() && given.revision < (workspace.peek()?.revision ?? 0)) return;
+  if (connected.peek() && given.revision < (workspace.peek()?.revision ?? -1)) return;
   batch(() => {
-    workspace.value = given;
+    workspace.value = { ...LOADING, ...given };
     connected.value = true;
     denied.value = false;
   });
