@@ -17,7 +17,7 @@ MINUTES ?= 10
 	touch $@
 
 .venv/demo: .venv/pip
-	$(BIN)/python -m pip install --quiet --editable '.[cli]'
+	$(BIN)/python -m pip install --quiet --editable '.[app]'
 	touch $@
 
 .venv/test: .venv/pip
@@ -42,6 +42,7 @@ demo: .venv/demo  ## a small real table, its clusters, and a page about them
 	$(BIN)/coterie fit demo/penguins.csv -k 3 --missing drop --exclude year \
 		--report demo/report.html -o demo/labelled.csv --force
 	@echo; echo "Open file://$(CURDIR)/demo/report.html"
+	@echo "Or explore the table in the browser: $(BIN)/coterie app demo/penguins.csv"
 
 test: .venv/test  ## all tests but the slow ones
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -203,3 +205,11 @@ def _cached(stat: Path) -> int:
     """Bytes of the file cache, which are counted as used, but are freed when memory is needed."""
     lines = stat.read_text().splitlines() if stat.exists() else []
     return sum(int(line.split()[1]) for line in lines if line.split()[0] == "inactive_file")
+
+
+def release_memory() -> None:
+    """Return freed memory to the operating system; only the C library of Linux keeps much of it otherwise."""
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+        if trim is not None:
+            trim(0)

@@ -211,7 +211,7 @@ def test_a_quiet_terminal_stays_quiet(penguins, capsys, monkeypatch):
 def test_help_imports_nothing_heavy(python):
     done = python(
         "import sys; from coterie.cli import main\n"
-        "commands = ['fit', 'predict', 'choose-k', 'compare', 'report', 'export', 'info', 'doctor', 'warm', 'demo']\n"
+        "commands = ['fit', 'predict', 'choose-k', 'compare', 'report', 'export', 'app', 'info', 'doctor', 'warm']\n"
         "codes = {main(['--help']), *(main([command, '--help']) for command in commands)}\n"
         "heavy = {'numpy', 'scipy', 'sklearn', 'numba', 'polars'} & set(sys.modules)\n"
         "print(codes, sorted(heavy), file=sys.stderr)"

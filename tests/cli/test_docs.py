@@ -79,7 +79,7 @@ def test_every_algorithm_is_on_the_page_with_its_options(name):
 
 def test_every_command_and_option_is_on_the_page():
     commands = [name for name in app if not name.startswith("-")]
-    assert {*COMMANDS, "doctor", "warm"} == set(commands)
+    assert {*COMMANDS, "app", "doctor", "warm"} == set(commands)
     assert all(f"`{name}`" in PAGE or f"[`{name}`]" in PAGE for name in commands)
     kinds = (DataOptions, AlgorithmOptions, RunOptions, PlaceOptions, PageOptions, TableOptions)
     options = {"batch_rows", "force"} | {name for kind in kinds for name in kind.__dataclass_fields__}

@@ -64,7 +64,7 @@ def test_the_doctor_tells_versions_and_how_to_get_what_is_missing(capsys, monkey
     known = doctor.version
 
     def version(name):
-        if name in ("matplotlib", "scipy"):
+        if name in ("matplotlib", "scipy", "uvicorn"):
             raise PackageNotFoundError(name)
         return known(name)
 
@@ -74,6 +74,7 @@ def test_the_doctor_tells_versions_and_how_to_get_what_is_missing(capsys, monkey
     assert f"Python {sys.version.split()[0]}" in out
     assert f"numpy         {np.__version__}" in out
     assert 'pip install "coterie[plot]"' in out
+    assert 'pip install "coterie[app]"' in out
     assert "scipy is missing, and nothing works without it." in out
 
 

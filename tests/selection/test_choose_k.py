@@ -308,3 +308,18 @@ def test_a_vote_for_what_cannot_be_had_goes_to_the_next():
     assert isinstance(a, Vote)
     assert (a.k, a.confidence) == (2, pytest.approx(0.4))
     assert vote("icl", KS, np.array([1.0, 0.0, 0.0])).among(KS > 1, KS).k is None
+
+
+def test_callbacks_get_the_vote_and_the_values_of_each_criterion():
+    X, _ = make_blobs(200, 2, centers=3, cluster_std=0.4, random_state=0)
+    seen = {}
+    result = choose_k(
+        X, [2, 3, 4], budget="quick", random_state=0, callback=lambda state: seen.update({state.step: state.stats})
+    )
+    table = {row["k"]: row for row in result.table()}
+    assert set(seen) == {each.criterion for each in result.votes}
+    for each in result.votes:
+        assert seen[each.criterion].vote.k == each.k or each.weight == 0
+    for name in ("silhouette", "gap", "icl", "prediction_strength"):
+        assert seen[name].values == {k: row[name] for k, row in table.items() if row[name] is not None}
+    assert seen["elbow"].values == {k: row["objective"] for k, row in table.items()}

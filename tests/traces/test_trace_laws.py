@@ -10,7 +10,7 @@ import coterie
 from coterie import BalancedKMeans, GaussianMixture, KMeans, MiniBatchKMeans
 from coterie.data import as_source
 from coterie.data.row_sample import sample_rows
-from coterie.traces.trace_mixin import MAX_ROWS
+from coterie.traces.recording import MAX_ROWS
 from traces.cases import (
     ALL,
     BELIEFS,

@@ -86,8 +86,8 @@ def test_style_that_would_end_its_element_is_an_error():
 
 
 def test_unknown_scripts_are_errors():
-    with pytest.raises(ParameterError, match="'report', 'player'; got 'app'"):
-        page("t", scripts=("app",))
+    with pytest.raises(ParameterError, match="'report', 'player', 'app'; got 'map'"):
+        page("t", scripts=("map",))
 
 
 def test_a_frame_contains_the_page_and_has_no_origin():

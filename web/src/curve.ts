@@ -1,11 +1,12 @@
 /** The objective over the steps, with a cursor. */
 
-import type { PlayerData } from "./data";
+import type { Film } from "./data";
 import { svg } from "./dom";
 
 const WIDTH = 240;
 const HEIGHT = 96;
 const EDGE = 7;
+const ROUNDING = 1e-9; // relative differences of objectives that mean nothing
 
 export class Curve {
   readonly element = svg("svg", { class: "curve", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img" });
@@ -14,14 +15,15 @@ export class Curve {
   private readonly done = svg("path", { class: "line" });
   private readonly cursor = svg("circle", { class: "cursor", r: 5 });
 
-  constructor(data: PlayerData) {
+  constructor(data: Film) {
     const objective = data.frames.map((frame) => frame.objective);
     const bound = data.frames.map((frame) => frame.bound);
     const all = [...objective, ...bound].filter((value) => value !== null);
     const [low, high] = [Math.min(...all), Math.max(...all)];
+    const isFlat = high - low <= ROUNDING * Math.max(Math.abs(low), Math.abs(high));
     const last = Math.max(1, data.frames.length - 1);
     const x = (i: number) => EDGE + (i / last) * (WIDTH - 2 * EDGE);
-    const y = (value: number) => HEIGHT - EDGE - ((value - low) / (high - low || 1)) * (HEIGHT - 2 * EDGE);
+    const y = (value: number) => HEIGHT - EDGE - (isFlat ? 0.5 : (value - low) / (high - low)) * (HEIGHT - 2 * EDGE);
     const points = (values: (number | null)[]) =>
       values.flatMap((value, i): [number, number][] => (value === null ? [] : [[x(i), y(value)]]));
     this.objective = objective.map((_, i) => {

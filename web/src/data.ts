@@ -63,6 +63,29 @@ export interface PlayerData {
   frames: Frame[];
 }
 
+/** A fit to play: what PlayerData says, with arrays in place of text. */
+export interface Film extends Omit<PlayerData, "kind" | "points" | "frames"> {
+  x: Uint16Array;
+  y: Uint16Array;
+  frames: FilmFrame[];
+}
+
+export interface FilmFrame extends Omit<Frame, "labels" | "rgb"> {
+  labels: Uint8Array | Uint16Array | null; // null: as in the frame before
+  rgb: Uint8Array | null;
+}
+
+export function film(data: PlayerData): Film {
+  const pairs = words(data.points);
+  const half = (from: number) => Uint16Array.from({ length: pairs.length >> 1 }, (_, i) => pairs[2 * i + from]!);
+  const frames = data.frames.map((frame) => ({
+    ...frame,
+    labels: frame.labels === null ? null : labels(frame.labels, data.names.length),
+    rgb: frame.rgb === null ? null : bytes(frame.rgb),
+  }));
+  return { ...data, x: half(0), y: half(1), frames };
+}
+
 /** x0, x1, y0, y1 */
 export type Box = [number, number, number, number];
 

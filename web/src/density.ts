@@ -7,8 +7,9 @@ import { counts, type GridData } from "./data";
 import { html } from "./dom";
 import { HIDDEN } from "./raster";
 
-const FAINTEST = 0.45; // opacity of a cell with one row
-const STRONGEST = 0.995; // of the cells have fewer rows than those of full opacity
+export const FAINTEST = 0.45; // opacity of a cell with one row
+export const STRONGEST = 0.995; // of the cells have fewer rows than those of full opacity
+export const GREY = 0x9aa1ab; // rows in no cluster, or not yet in one
 const GAMMA = 2.2;
 const LEAD = 4; // power of the shares by which clusters are mixed
 

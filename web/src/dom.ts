@@ -33,7 +33,7 @@ export function swatch(color: string): SVGElement {
   return svg("svg", { class: "swatch", viewBox: "0 0 10 10", width: 10, height: 10, "aria-hidden": "true" }, square);
 }
 
-const ICONS = {
+export const ICONS = {
   play: "M4 2.5v11l9-5.5z",
   pause: "M3.5 2.5h3v11h-3zM9.5 2.5h3v11h-3z",
   next: "M3 2.5v11l7-5.5zM10.5 2.5h2.5v11h-2.5z",
@@ -59,6 +59,19 @@ export function button(label: string, name: Icon, press: () => void, more = ""):
   );
   made.addEventListener("click", press);
   return made;
+}
+
+/** What draws once a frame of the screen, however often it is called. */
+export function oncePerFrame(draw: () => void): () => void {
+  let isWaiting = false;
+  return () => {
+    if (isWaiting) return;
+    isWaiting = true;
+    requestAnimationFrame(() => {
+      isWaiting = false;
+      draw();
+    });
+  };
 }
 
 export function plural(count: number, word: string): string {

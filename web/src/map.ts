@@ -2,28 +2,18 @@
 
 import { type Box, type Ellipse, labels, type MapData, STEPS, words } from "./data";
 import { Density } from "./density";
-import { button, html, plural, svg } from "./dom";
+import { button, html, oncePerFrame, plural, svg } from "./dom";
 import { Legend } from "./legend";
 import { arrow, MANY, type Margins, type Plane, within } from "./plane";
 import { type Cloud, HIDDEN, packed, side } from "./raster";
 import { type Ground, Stage } from "./stage";
+import { View } from "./view";
 
 const MARGINS = { top: 10, right: 12, bottom: 46, left: 62 };
 const RIM = { top: 6, right: 6, bottom: 6, left: 6 }; // without axes
 const NONE = "#808080"; // colour of rows in no cluster, if the page has none
-const CLOSEST = 1 / 400; // of what there is to see
 const NEAR = 8; // pixels of a cell, from which points are seen, too
 const SEEN = 2.5; // pixels that a cell needs to be seen
-const KEYS: Record<string, (map: ClusterMap) => void> = {
-  ArrowLeft: (map) => map.move(-0.1, 0),
-  ArrowRight: (map) => map.move(0.1, 0),
-  ArrowUp: (map) => map.move(0, 0.1),
-  ArrowDown: (map) => map.move(0, -0.1),
-  "+": (map) => map.zoom(0.8),
-  "=": (map) => map.zoom(0.8),
-  "-": (map) => map.zoom(1.25),
-  "0": (map) => map.reset(),
-};
 
 export class ClusterMap {
   readonly live = html("div", { class: "live" });
@@ -37,8 +27,8 @@ export class ClusterMap {
   private readonly told = html("span", { class: "told" });
   private painted: { picture: HTMLCanvasElement; across: number; up: number } | null = null; // of these axes and colours
   private axes: [number, number];
-  private box: Box;
-  private waiting = false;
+  private readonly view: View;
+  private readonly draw = oncePerFrame(() => this.drawNow());
 
   constructor(
     figure: HTMLElement,
@@ -51,41 +41,18 @@ export class ClusterMap {
     this.color = new Uint32Array(this.labels.length);
     this.grids = data.grids.map((grid) => ({ axes: grid.axes, density: Density.read(grid) }));
     this.axes = data.start;
-    this.box = this.whole();
+    this.view = new View(
+      this.stage.element,
+      this.margins,
+      () => this.whole(),
+      () => this.draw(),
+    );
     this.legend = new Legend(data, () => this.recolour());
     this.live.append(this.controls(), this.stage.element, ...this.legend.elements);
     figure.prepend(this.live);
     this.listen();
     this.stage.fit();
     this.recolour();
-  }
-
-  /** By shares of what is seen. */
-  move(right: number, up: number): void {
-    const [x0, x1, y0, y1] = this.box;
-    const [dx, dy] = [right * (x1 - x0), up * (y1 - y0)];
-    this.look([x0 + dx, x1 + dx, y0 + dy, y1 + dy]);
-  }
-
-  /** To a multiple of what is seen, about a place in it; false where that is as far as it goes. */
-  zoom(factor: number, x = 0.5, y = 0.5): boolean {
-    const [x0, x1, y0, y1] = this.box;
-    const all = this.whole();
-    const share = (x1 - x0) / (all[1] - all[0]);
-    const by = Math.min(1, Math.max(CLOSEST, share * factor)) / share;
-    if (Math.abs(by - 1) < 1e-9) return false;
-    const [cx, cy] = [x0 + x * (x1 - x0), y0 + y * (y1 - y0)];
-    this.look([cx + (x0 - cx) * by, cx + (x1 - cx) * by, cy + (y0 - cy) * by, cy + (y1 - cy) * by]);
-    return true;
-  }
-
-  reset(): void {
-    this.look(this.whole());
-  }
-
-  private look(box: Box): void {
-    this.box = box;
-    this.draw();
   }
 
   private whole(): Box {
@@ -132,20 +99,10 @@ export class ClusterMap {
     return this.painted.picture;
   }
 
-  /** Once a frame of the screen, however often it is asked for. */
-  private draw(): void {
-    if (this.waiting) return;
-    this.waiting = true;
-    requestAnimationFrame(() => {
-      this.waiting = false;
-      this.drawNow();
-    });
-  }
-
   private drawNow(): void {
     const [i, j] = this.axes;
     const { axes, names, colors, centers } = this.data;
-    const plane = this.stage.plane(this.box);
+    const plane = this.stage.plane(this.view.box);
     const cloud: Cloud = { x: this.values[i]!, y: this.values[j]!, color: this.color };
     const ground = this.ground(plane);
     this.stage.points(cloud, this.whole(), plane, ground);
@@ -201,9 +158,9 @@ export class ClusterMap {
     if (axes.length > 2) bar.append(this.choice("across", 0), this.choice("up", 1));
     const buttons = html("span", { class: "buttons push" });
     buttons.append(
-      button("Magnify", "plus", () => this.zoom(0.7)),
-      button("Make smaller", "minus", () => this.zoom(1 / 0.7)),
-      button("Show all", "reset", () => this.reset()),
+      button("Magnify", "plus", () => this.view.zoom(0.7)),
+      button("Make smaller", "minus", () => this.view.zoom(1 / 0.7)),
+      button("Show all", "reset", () => this.view.reset()),
     );
     bar.append(this.told, buttons);
     return bar;
@@ -229,7 +186,7 @@ export class ClusterMap {
       chosen[which] = Number(select.value);
       this.axes = chosen;
       this.painted = null;
-      this.reset();
+      this.view.reset();
     });
     return html("label", {}, label, select);
   }
@@ -240,60 +197,8 @@ export class ClusterMap {
     element.setAttribute("role", "application");
     const about = "Map of clusters. Arrow keys move it, plus and minus change its scale, zero shows all.";
     element.setAttribute("aria-label", about);
-    element.addEventListener("keydown", (event) => {
-      const act = event.ctrlKey || event.metaKey || event.altKey ? undefined : KEYS[event.key];
-      if (!act) return;
-      event.preventDefault();
-      act(this);
-    });
-    element.addEventListener(
-      "wheel",
-      (event) => {
-        const [x, y] = this.place(event);
-        if (this.zoom(1.0015 ** Math.max(-400, Math.min(400, event.deltaY)), x, y)) event.preventDefault();
-      },
-      { passive: false },
-    );
-    element.addEventListener("dblclick", () => this.reset());
-    this.drag(element);
-  }
-
-  /** One pointer moves the map; two change its scale. */
-  private drag(element: HTMLElement): void {
-    const held = new Map<number, [number, number]>();
-    const span = () => {
-      const [a, b] = [...held.values()];
-      return a && b ? Math.hypot((a[0] - b[0]) * element.clientWidth, (a[1] - b[1]) * element.clientHeight) : 0;
-    };
-    element.addEventListener("pointerdown", (event) => {
-      if (event.button !== 0) return;
-      element.setPointerCapture(event.pointerId);
-      element.classList.add("held");
-      held.set(event.pointerId, this.place(event));
-    });
-    element.addEventListener("pointermove", (event) => {
-      const before = held.get(event.pointerId);
-      if (!before) return;
-      const [apart, now] = [span(), this.place(event)];
-      held.set(event.pointerId, now);
-      if (held.size === 1) this.move(before[0] - now[0], before[1] - now[1]);
-      else if (apart && span()) this.zoom(apart / span(), ...now);
-    });
-    const release = (event: PointerEvent) => {
-      held.delete(event.pointerId);
-      element.classList.toggle("held", held.size > 0);
-    };
-    element.addEventListener("pointerup", release);
-    element.addEventListener("pointercancel", release);
-  }
-
-  /** Where a pointer is, as shares of the plane from the left and from below. */
-  private place(event: MouseEvent): [number, number] {
-    const all = this.stage.element.getBoundingClientRect();
-    const { top, right, bottom, left } = this.margins;
-    const width = all.width - left - right;
-    const height = all.height - top - bottom;
-    return [(event.clientX - all.left - left) / width, 1 - (event.clientY - all.top - top) / height];
+    this.view.keys();
+    this.view.pointers();
   }
 }
 

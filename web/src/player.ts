@@ -1,17 +1,24 @@
 /** Plays a fit step by step. */
 
 import { Curve } from "./curve";
-import { bytes, type Ellipse, type Frame, labels, type PlayerData, words } from "./data";
+import type { Ellipse, Film, FilmFrame } from "./data";
+import { GREY } from "./density";
 import { button, html, icon, plural, svg } from "./dom";
+import { shortened } from "./formatting";
 import { MANY, type Plane } from "./plane";
 import { type Cloud, packed } from "./raster";
 import { Sizes } from "./sizes";
-import { Stage } from "./stage";
+import { Stage, type StageOptions } from "./stage";
+import { View } from "./view";
 
 const SPEEDS = [0.5, 1, 2, 4, 8, 16, 30]; // steps a second
-const GREY = 0x9aa1ab;
 const GLIDE = 0.6; // of a step's time, that centres take to their new places
 const NAMES: Record<string, string> = { start: "start", assign: "assign", update: "update", E: "E step", M: "M step" };
+
+export interface PlayerOptions extends StageOptions {
+  alone?: boolean; // the page is this player, so that keys are its own wherever the focus is, and it starts by itself
+  movable?: boolean; // the view can be moved and magnified
+}
 
 export class Player {
   readonly live = html("div", { class: "live" });
@@ -26,26 +33,31 @@ export class Player {
   private readonly scrub: HTMLInputElement;
   private readonly calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
   private index = 0;
-  private painted: string | null = null; // whose colours the points have
+  private painted: Uint8Array | Uint16Array | null | undefined; // whose colours the points have
+  private readonly view: View;
   private speed = 2;
   private playing = false;
   private due = 0;
+  private readonly over = new AbortController();
 
-  /** `alone`: the page is this player, so that keys are its own wherever the focus is, and it starts by itself. */
   constructor(
     figure: HTMLElement,
-    private readonly data: PlayerData,
-    alone: boolean,
+    private readonly data: Film,
+    { alone = false, movable = false, ...options }: PlayerOptions = {},
   ) {
-    const pairs = words(data.points);
-    const m = pairs.length >> 1;
-    this.cloud = {
-      x: Uint16Array.from({ length: m }, (_, i) => pairs[2 * i]!),
-      y: Uint16Array.from({ length: m }, (_, i) => pairs[2 * i + 1]!),
-      color: new Uint32Array(m).fill(GREY),
-    };
+    this.cloud = { x: data.x, y: data.y, color: new Uint32Array(data.x.length).fill(GREY) };
     const margins = { top: 10, right: 12, bottom: 46, left: data.axes.length > 1 ? 62 : 12 };
-    this.stage = new Stage(margins, () => this.draw(1));
+    this.stage = new Stage(margins, () => this.draw(1), options);
+    this.view = new View(
+      this.stage.element,
+      margins,
+      () => data.box,
+      () => this.draw(1),
+    );
+    if (movable) {
+      this.stage.element.classList.add("movable");
+      this.view.pointers();
+    }
     this.curve = new Curve(data);
     this.sizes = new Sizes(data);
     const last = data.frames.length - 1;
@@ -114,40 +126,46 @@ export class Player {
     this.caption.setAttribute("aria-live", playing ? "off" : "polite");
   }
 
-  private frame(): Frame {
+  private frame(): FilmFrame {
     return this.data.frames[this.index]!;
+  }
+
+  /** Stops, for a page that goes on without it. */
+  close(): void {
+    this.playing = false;
+    this.over.abort();
+    this.live.remove();
   }
 
   /** Colours of the points as this frame, or the last before it that says so, has them. */
   private paint(): void {
     const before = this.data.frames.slice(0, this.index + 1);
     const said = before.findLast((frame) => (this.data.soft ? frame.rgb : frame.labels));
-    const text = (said && (this.data.soft ? said.rgb : said.labels)) ?? "";
-    if (text === this.painted) return;
-    this.painted = text;
+    const source = (said && (this.data.soft ? said.rgb : said.labels)) ?? null;
+    if (source === this.painted) return;
+    this.painted = source;
     const { color } = this.cloud;
-    if (!text) {
+    if (!source) {
       color.fill(GREY);
     } else if (this.data.soft) {
-      const rgb = bytes(text);
-      for (let i = 0; i < color.length; i++) color[i] = (rgb[3 * i]! << 16) | (rgb[3 * i + 1]! << 8) | rgb[3 * i + 2]!;
+      for (let i = 0, j = 0; i < color.length; i++, j += 3)
+        color[i] = (source[j]! << 16) | (source[j + 1]! << 8) | source[j + 2]!;
     } else {
-      const table = [...this.data.colors.map(packed), GREY];
-      labels(text, this.data.names.length).forEach((label, i) => {
-        color[i] = table[label]!;
-      });
+      const table = new Uint32Array(source instanceof Uint8Array ? 256 : 65536).fill(GREY);
+      table.set(this.data.colors.map(packed));
+      for (let i = 0; i < color.length; i++) color[i] = table[source[i]!]!;
     }
   }
 
   private draw(passed: number): void {
-    this.stage.points(this.cloud, this.data.box, this.stage.plane(this.data.box));
+    this.stage.points(this.cloud, this.data.box, this.stage.plane(this.view.box));
     this.marks(passed);
   }
 
   /** Centres and ellipses on their way from the frame before: `passed` of it, 1 is there. */
   private marks(passed: number): void {
-    const { axes, box, names, colors, frames } = this.data;
-    const plane = this.stage.plane(box);
+    const { axes, names, colors, frames } = this.data;
+    const plane = this.stage.plane(this.view.box);
     const now = this.frame();
     const old = passed < 1 && this.index > 0 ? frames[this.index - 1]! : now;
     const t = passed * passed * (3 - 2 * passed);
@@ -222,7 +240,7 @@ export class Player {
       Home: () => this.step(-this.data.frames.length),
       End: () => this.step(this.data.frames.length),
     };
-    target.addEventListener("keydown", (given) => {
+    const press = (given: Event) => {
       const event = given as KeyboardEvent;
       const act = event.ctrlKey || event.metaKey || event.altKey ? undefined : acts[event.key];
       const on = event.target as HTMLElement;
@@ -230,7 +248,8 @@ export class Player {
         return;
       event.preventDefault();
       act();
-    });
+    };
+    target.addEventListener("keydown", press, { signal: this.over.signal });
   }
 }
 
@@ -249,11 +268,4 @@ function between(from: Ellipse, to: Ellipse, t: number): Ellipse {
     mixed(from[3], to[3], t),
     angle,
   ];
-}
-
-function shortened(value: number): string {
-  const large = Math.abs(value);
-  const plain = large < 1e9 && (large >= 1e-3 || large === 0);
-  const text = plain ? value.toLocaleString("en", { maximumSignificantDigits: 6 }) : value.toExponential(3);
-  return text.replace("-", "\u2212");
 }

@@ -4,11 +4,15 @@
  */
 
 import { STEPS } from "./data";
+import { GREY } from "./density";
 
 export const HIDDEN = 0xffffffff;
+export const BEHIND = 0xfffffffe; // colour of points of the background: grey and faint, below all others
 const OPACITY = 0.75;
+const BEHIND_SHARE = 0.07; // of the opacity of other points
+const DISCS = 50_000; // points in sight, above which each is a pixel
 
-/** Rows as steps along two axes, of which the first and the last are beyond the limits, and the colour of each: 0xrrggbb, or HIDDEN. */
+/** Rows as steps along two axes, of which the first and the last are beyond the limits, and the colour of each: 0xrrggbb, HIDDEN or BEHIND. */
 export interface Cloud {
   x: Uint16Array;
   y: Uint16Array;
@@ -21,6 +25,13 @@ export interface Placed {
   right: number;
   top: number; // of the last step: y goes up
   bottom: number;
+}
+
+/** Draws more points than discs can be drawn in the time of a frame: see pixel_density.ts. */
+export interface Crowd {
+  inside: number; // points within the picture, once they are located
+  locate(cloud: Cloud, placed: Placed, width: number, height: number, isMoving: boolean): void;
+  draw(context: CanvasRenderingContext2D, cloud: Cloud): void;
 }
 
 export function packed(color: string): number {
@@ -40,9 +51,25 @@ export function dotRadius(count: number, area: number): number {
 export class Raster {
   private light = new Float32Array(0); // red, green, blue and how much of a disc, of each pixel and of a border around
 
+  constructor(private readonly crowd?: Crowd) {}
+
   /** Draws into the whole of a canvas; `scale` is its pixels per pixel of the page, `share` how opaque points are. */
-  draw(context: CanvasRenderingContext2D, cloud: Cloud, placed: Placed, scale: number, share: number): void {
+  draw(
+    context: CanvasRenderingContext2D,
+    cloud: Cloud,
+    placed: Placed,
+    scale: number,
+    share: number,
+    isMoving = false,
+  ): void {
     const { width, height } = context.canvas;
+    if (this.crowd && cloud.x.length > DISCS) {
+      this.crowd.locate(cloud, placed, width, height, isMoving);
+      if (this.crowd.inside > DISCS) {
+        this.crowd.draw(context, cloud);
+        return;
+      }
+    }
     const area = ((placed.right - placed.left) * (placed.bottom - placed.top)) / scale ** 2;
     const radius = scale * dotRadius(cloud.x.length, area);
     const reach = Math.floor(radius + 0.5);
@@ -66,8 +93,10 @@ export class Raster {
     const ax = (placed.right - placed.left) / STEPS;
     const ay = (placed.top - placed.bottom) / STEPS;
     for (let i = 0; i < x.length; i++) {
-      const rgb = color[i]!;
-      if (rgb === HIDDEN || side(x[i]!) || side(y[i]!)) continue;
+      const given = color[i]!;
+      if (given === HIDDEN || side(x[i]!) || side(y[i]!)) continue;
+      const rgb = given === BEHIND ? GREY : given;
+      const weight = given === BEHIND ? BEHIND_SHARE : 1;
       const column = Math.floor(placed.left + ax * x[i]!);
       const line = Math.floor(placed.bottom + ay * y[i]!);
       if (column < 0 || line < 0 || column >= width || line >= height) continue;
@@ -77,7 +106,7 @@ export class Raster {
       const middle = 4 * ((line + reach) * wide + column + reach);
       for (let j = 0; j < count; j++) {
         const place = middle + offsets[j]!;
-        const share = shares[j]!;
+        const share = weight * shares[j]!;
         light[place]! += share * red;
         light[place + 1]! += share * green;
         light[place + 2]! += share * blue;

@@ -1,6 +1,6 @@
 /** How many rows each cluster has, as numbers and bars. */
 
-import type { PlayerData } from "./data";
+import type { Film } from "./data";
 import { html, svg, swatch } from "./dom";
 
 export class Sizes {
@@ -8,7 +8,7 @@ export class Sizes {
   private readonly most: number;
   private readonly lines: { count: HTMLElement; bar: SVGElement }[];
 
-  constructor(data: PlayerData) {
+  constructor(data: Film) {
     this.most = Math.max(1, ...data.frames.flatMap((frame) => frame.sizes));
     this.lines = data.names.map((name, j) => {
       const count = html("td", { class: "num" });

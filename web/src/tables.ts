@@ -103,6 +103,6 @@ function compared(a: number | string | null, b: number | string | null, sign: nu
   return sign * String(a).localeCompare(String(b), "en", { numeric: true });
 }
 
-export function tables(): void {
-  for (const table of document.querySelectorAll<HTMLTableElement>("table.sortable")) new Table(table);
+export function tables(part: ParentNode = document): void {
+  for (const table of part.querySelectorAll<HTMLTableElement>("table.sortable")) new Table(table);
 }

@@ -44,8 +44,8 @@ class Tabs {
   }
 }
 
-export function tabs(): void {
-  for (const place of document.querySelectorAll<HTMLElement>("[data-tabs]")) {
+export function tabs(part: ParentNode = document): void {
+  for (const place of part.querySelectorAll<HTMLElement>("[data-tabs]")) {
     new Tabs(place, [...place.children] as HTMLElement[]);
   }
 }

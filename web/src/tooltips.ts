@@ -5,7 +5,6 @@ import { html } from "./dom";
 const REACHED = 300; // marks of a chart that keys go to
 
 export function tooltips(): void {
-  for (const mark of document.querySelectorAll('[data-tip=""]')) fromTitle(mark);
   const tip = html("div", { class: "tip", role: "status", hidden: true });
   document.body.append(tip);
   const marked = (event: Event) => (event.target as Element | null)?.closest?.("[data-tip]") ?? null;
@@ -22,7 +21,13 @@ export function tooltips(): void {
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape") tip.hidden = true;
   });
-  for (const chart of document.querySelectorAll<Element>("svg, table")) reach(chart);
+  tooltipsWithin(document);
+}
+
+/** Marks of charts that come later. */
+export function tooltipsWithin(part: ParentNode): void {
+  for (const mark of part.querySelectorAll('[data-tip=""]')) fromTitle(mark);
+  for (const chart of part.querySelectorAll<Element>("svg, table")) reach(chart);
 }
 
 /** Without scripts the browser shows titles: here they would be a second tip. */

@@ -236,6 +236,25 @@ def export(
     show(result, cli.PrintOptions(as_json=as_json))
 
 
+@app.command(name="app")
+def open_app(
+    data: Annotated[Path | None, Parameter(
+        help="The table to open, as for fit. Default: the last workspace, if there is one.",
+    )] = None,
+    /,
+    *,
+    port: Annotated[int, Parameter(help="Port of the server; 0: any free port.")] = 0,
+    no_browser: Annotated[bool, Parameter(help="Print the address, and open no browser.")] = False,
+    host: Annotated[str, Parameter(
+        help="Address to listen on. With another than the default, other machines can connect.",
+    )] = "127.0.0.1",
+) -> None:  # fmt: skip
+    """Open the app in the browser: cluster a table, watch, choose K, inspect, export."""
+    from coterie.app.server import serve
+
+    serve(data, host=host, port=port, browser=not no_browser)
+
+
 @app.command
 def info(
     file: Annotated[Path, Parameter(help="A table, as for fit, or a model.")], /, *, as_json: cli.Json = False

@@ -8,6 +8,7 @@ from enum import IntEnum
 from coterie.cli.printable import printable_lines, printable_message
 
 EXTRA_PACKAGES = ("cyclopts", "polars", "rich")
+APP_PACKAGES = ("starlette", "uvicorn")
 
 
 class Exit(IntEnum):
@@ -43,6 +44,8 @@ def _verdict(error: BaseException) -> tuple[Exit, *tuple[str, ...]]:
         return Exit.INTERRUPTED, f"Interrupted. {interrupt}".rstrip()
     if isinstance(error, ModuleNotFoundError) and error.name in EXTRA_PACKAGES:
         return Exit.USAGE, 'The command line needs a few more packages. Run: pip install "coterie[cli]"'
+    if isinstance(error, ModuleNotFoundError) and error.name in APP_PACKAGES:
+        return Exit.USAGE, 'The app needs two more packages. Run: pip install "coterie[app]"'
     if isinstance(error, FileExistsError):
         advice = "Use --force to overwrite it, or choose another file name."
         return Exit.USAGE, f"Error: {error.filename} already exists. {advice}"

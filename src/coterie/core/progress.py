@@ -19,9 +19,10 @@ class Progress:
     total: int | None = None  # all units; None: unknown
     left: float | None = field(default=None, compare=False)  # estimated seconds left; None: too early to estimate
     run: int = 0  # number of the restart, from 0
-    params: Any = None  # parameters of the model after this iteration
+    params: Any = field(default=None, compare=False)  # parameters of the model after this iteration
     objective: Any = None  # at exactly these parameters
-    stats: Any = None  # sufficient statistics computed with these parameters
+    # Sufficient statistics computed with these parameters; the result of a criterion, if one was evaluated
+    stats: Any = field(default=None, compare=False)
 
     @property
     def iteration(self) -> int:

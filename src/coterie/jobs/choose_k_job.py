@@ -6,6 +6,7 @@ from typing import Any
 
 from coterie.algorithms import ALGORITHMS, algorithm_of, sweep_parameters
 from coterie.core.progress import Callback, Progress
+from coterie.data.tables.reader import Table
 from coterie.errors import ParameterError
 from coterie.jobs import ChooseJob, CompareJob, Job
 from coterie.jobs.command_line import report_source
@@ -23,25 +24,12 @@ from coterie.selection.votes import NAMES
 
 
 def execute(job: ChooseJob, callback: Callback) -> ChoiceResult:
-    check_table_options(job)
-    check_k(job.k, job.budget)
-    if isinstance(job.k, int):
-        raise ParameterError(f"-k takes a range (2:12) or auto here, not {job.k}.")
-    check_k_can_be_chosen(job.algorithm)
+    check_job(job)
     check_static(job)
     check_outputs(job.path, force=job.force, report=job.report)
     table = job_table(job, callback)
     prepared = prepare(table, job, algorithm_of(job.algorithm), callback)
-    X = prepared.rows.model_input
-    choice, details = choose(job, job.algorithm, X, prepared.weight, prepared, callback, criteria=job.criteria)
-    result = ChoiceResult(
-        **table_fields(table, prepared, job.weight, job.seed),
-        method=job.algorithm,
-        choice=choice,
-        notes=(*table.notes, *notes(prepared)),
-        warnings=(*prepared.warnings, *choice.warnings),
-    )
-    result = with_job_options(result) if job.in_python else result
+    result, details = evaluate(job, table, prepared, callback)
 
     def build_report() -> Any:
         from coterie.report.build import python_code
@@ -52,6 +40,29 @@ def execute(job: ChooseJob, callback: Callback) -> ChoiceResult:
         return choice_report(result, source, details, code)
 
     return with_report(job, result, build_report, callback)
+
+
+def check_job(job: ChooseJob) -> None:
+    """Reject options that are invalid, whatever the data."""
+    check_table_options(job)
+    check_k(job.k, job.budget)
+    if isinstance(job.k, int):
+        raise ParameterError(f"-k takes a range (2:12) or auto here, not {job.k}.")
+    check_k_can_be_chosen(job.algorithm)
+
+
+def evaluate(job: ChooseJob, table: Table, prepared: PreparedTable, callback: Callback) -> tuple[ChoiceResult, ChooseK]:
+    """Compare numbers of clusters, in memory: the result, and the fits that were compared."""
+    X = prepared.rows.model_input
+    choice, details = choose(job, job.algorithm, X, prepared.weight, prepared, callback, criteria=job.criteria)
+    result = ChoiceResult(
+        **table_fields(table, prepared, job.weight, job.seed),
+        method=job.algorithm,
+        choice=choice,
+        notes=(*table.notes, *notes(prepared)),
+        warnings=(*prepared.warnings, *choice.warnings),
+    )
+    return with_job_options(result) if job.in_python else result, details
 
 
 def check_k_can_be_chosen(method: str) -> None:

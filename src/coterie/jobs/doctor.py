@@ -20,6 +20,8 @@ PACKAGES = {  # purpose, and the extra of coterie or the package that installs i
     "duckdb": ("tables in databases", "coterie[sql]"),
     "matplotlib": ("plots", "coterie[plot]"),
     "onnx": ("export to ONNX", "coterie[onnx]"),
+    "starlette": ("the app", "coterie[app]"),
+    "uvicorn": ("the app", "coterie[app]"),
     "torch": ("NVIDIA GPUs", "coterie[gpu]"),
     "dask": ("clusters of machines", "coterie[dask]"),
     "distributed": ("clusters of machines", "coterie[dask]"),

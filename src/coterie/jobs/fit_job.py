@@ -44,14 +44,14 @@ from coterie.report.build.cluster_summaries import (
 from coterie.report.build.fitted_model import FittedModel
 from coterie.report.build.profile_table import profile_table
 from coterie.report.build.silhouettes import silhouettes
-from coterie.report.html.report import Absent
+from coterie.report.html.report import Absent, Report
 from coterie.report.results import Choice, ClusterSummary, JobResult
 from coterie.selection import ChooseK
 
 
-@dataclass(frozen=True)
-class _FittedTable:
-    """A table with its clusters, and what is written about them."""
+@dataclass(frozen=True, eq=False)
+class ClusteredTable:
+    """A table with its clusters in memory, from which outputs are written."""
 
     table: Table
     prepared: PreparedTable
@@ -63,10 +63,11 @@ class _FittedTable:
     names: list[str] | None  # of the clusters, by label
     columns: NewColumns
     result: JobResult
+    details: ChooseK | None  # how K was chosen, with the fits that were compared; None if it was given
 
 
 def execute(job: Job, callback: Callback) -> JobResult:
-    _check_options(job)
+    check_job(job)
     if is_read_by_workers(job):
         return _execute_on_cluster(job, callback)
     _check_outputs(job)
@@ -75,10 +76,16 @@ def execute(job: Job, callback: Callback) -> JobResult:
         new = (LABEL, DISTANCE, PROBABILITY, *((NAME,) if job.names else ()))
         check_new_columns(table, new, force=job.force)
     prepared = prepare(table, job, algorithm_of(job.algorithm), callback)
+    return write_outputs(job, cluster(job, table, prepared, callback), callback)
+
+
+def cluster(
+    job: Job, table: Table, prepared: PreparedTable, callback: Callback, *, recorded: bool = False
+) -> ClusteredTable:
+    """Choose K, fit and describe the clusters, in memory. `recorded` keeps iterations, unless a sweep has the fit."""
     k, choice, details = _k(job, prepared, callback)
-    fitted = _fit(job, k, prepared, details, callback)
-    content = _describe(job, table, prepared, fitted, choice, callback)
-    return _write(job, content, details, callback)
+    fitted = _fit(job, k, prepared, details, callback, recorded)
+    return describe(job, table, prepared, fitted, choice, details, callback)
 
 
 def _execute_on_cluster(job: Job, callback: Callback) -> JobResult:
@@ -89,13 +96,13 @@ def _execute_on_cluster(job: Job, callback: Callback) -> JobResult:
     with cluster_rows(job, callback) as remote:
         prepared = prepare(remote.table, job, algorithm_of(job.algorithm), callback)
         k, choice, details = _k(job, prepared, callback)
-        fitted = _fit(job, k, prepared, details, callback, remote)
+        fitted = _fit(job, k, prepared, details, callback, remote=remote)
         if output is not None:
             callback(Progress(f"writing {output}"))
         remote.write_labels(fitted.model, remote.prepared(prepared.preparation, job.weight), output, job.force)
-        content = _describe(job, remote.table, prepared, fitted, choice, callback)
+        content = describe(job, remote.table, prepared, fitted, choice, details, callback)
         result = remote.of_all_rows(content.result, fitted.model.labels_, output)
-    return _write(job, replace(content, result=result), details, callback)
+    return write_outputs(job, replace(content, result=result), callback)
 
 
 def _check_outputs(job: Job) -> None:
@@ -103,46 +110,48 @@ def _check_outputs(job: Job) -> None:
     check_outputs(job.path, force=job.force, **outputs)
 
 
-def _write(job: Job, content: _FittedTable, details: ChooseK | None, callback: Callback) -> JobResult:
-    """Write the files of a job, each whole or not at all."""
-    fitted = content.fitted
+def write_outputs(job: Job, content: ClusteredTable, callback: Callback) -> JobResult:
+    """Write the files that the job names, each whole or not at all, and return its result."""
     with OutputFiles(force=job.force) as files:
         _write_tables_and_model(job, content, files, callback)
-        animation = None if job.animate is None else fitted.trace.animate()
-        if job.animate is not None and animation is not None:
+        animation = None
+        if job.animate is not None:
+            animation = content.fitted.recording.trace().animate()
             callback(Progress(f"writing {job.animate.name}"))
             files.write(job.animate, partial(animation.save, overwrite=True))
         if job.report is None:
             return content.result
         callback(Progress(f"writing {job.report.name}"))
-        report = _report(job, content, details, None if animation is None else animation.to_dict(), callback)
+        report = fit_report(job, content, None if animation is None else animation.to_dict(), callback)
         return files.write_report(job.report, report, job.static, report.result)
 
 
 def _fit(
     job: Job, k: int | str, prepared: PreparedTable, details: ChooseK | None, callback: Callback,
-    remote: ClusterRows | None = None,
+    recorded: bool = False, remote: ClusterRows | None = None,
 ) -> FittedModel:  # fmt: skip
     if isinstance(k, int):
         check_names(job.names, k)
-    has_sweep = remote is None and algorithm_of(job.algorithm).has_sweep
+    has_sweep = details is not None and remote is None and algorithm_of(job.algorithm).has_sweep
+    sweep = reusable_sweep(details) if details is not None and has_sweep else None
+    recorded = job.animate is not None or (recorded and sweep is None)  # the fits of a sweep are not recorded
     with _resume_hint(job.checkpoint):
         fitted = fit(
             job, job.algorithm, k, prepared, job.options, callback, sample=job.sample, engine=job.engine,
-            checkpoint=job.checkpoint, traced=job.animate is not None,
-            sweep=reusable_sweep(details) if details is not None and has_sweep else None, remote=remote,
+            checkpoint=job.checkpoint, recorded=recorded, sweep=sweep, remote=remote,
         )  # fmt: skip
     if job.strict and not fitted.converged:
         raise NotConvergedError(not_converged(job.algorithm, fitted))
     return fitted
 
 
-def _describe(
-    job: Job, table: Table, prepared: PreparedTable, fitted: FittedModel, choice: Choice | None, callback: Callback
-) -> _FittedTable:
-    """Silhouettes, rules and names of the clusters, and the result."""
+def describe(
+    job: Job, table: Table, prepared: PreparedTable, fitted: FittedModel, choice: Choice | None,
+    details: ChooseK | None, callback: Callback, n_clusters: int | None = None,
+) -> ClusteredTable:  # fmt: skip
+    """Silhouettes, rules and names of the clusters, and the result; `n_clusters` is by default that of the model."""
     callback(Progress("silhouettes"))
-    n_clusters = _n_clusters(algorithm_of(job.algorithm), fitted.model)
+    n_clusters = _n_clusters(algorithm_of(job.algorithm), fitted.model) if n_clusters is None else n_clusters
     members, labels = clustered_rows(table, prepared, fitted.labels)
     measured = silhouettes(members, labels, fitted.model, job.threads)
     clusters = shares_of_all(summaries(members, labels, n_clusters, measured), members, prepared)
@@ -152,10 +161,10 @@ def _describe(
     columns = NewColumns(partial(fitted.columns, prepared.rows.model_input, names=names), prepared.rows.n)
     result = _result(job, table, prepared, fitted, choice, columns, clusters, cost_ratio, n_clusters)
     result = with_job_options(result) if job.in_python else result
-    return _FittedTable(table, prepared, members, labels, fitted, measured, clusters, names, columns, result)
+    return ClusteredTable(table, prepared, members, labels, fitted, measured, clusters, names, columns, result, details)
 
 
-def _write_tables_and_model(job: Job, content: _FittedTable, files: OutputFiles, callback: Callback) -> None:
+def _write_tables_and_model(job: Job, content: ClusteredTable, files: OutputFiles, callback: Callback) -> None:
     prepared, members, model, labels = content.prepared, content.members, content.fitted.model, content.labels
     if job.output is not None:
         callback(Progress(f"writing {job.output.name}"))
@@ -178,18 +187,27 @@ def _write_tables_and_model(job: Job, content: _FittedTable, files: OutputFiles,
         files.write(job.profiles, partial(write, iter([profiles]), safe_csv=job.safe_csv))
 
 
-def _report(job: Job, content: _FittedTable, details: ChooseK | None, animation: Any, callback: Callback) -> Any:
-    from coterie.report.build import fit_report, python_code
+def fit_report(job: Job, content: ClusteredTable, animation: Any, callback: Callback) -> Report:
+    """The data of the report about the clusters."""
+    from coterie.report.build import fit_report
 
-    source, method = report_source(job, content.table, content.members), algorithm_of(job.algorithm)
-    code_k: int | str | None = "auto" if method.mixed and job.k == "auto" else content.result.k
-    code_k = None if method.finds_k else code_k
     report = fit_report.build(
-        content.result, source, silhouettes=content.measured, fit=replace(content.fitted, labels=content.labels),
-        choice=details, animation=animation, all_rows=content.prepared,
-        python=python_code.fit_code(source, job.algorithm, code_k, content.fitted, job.sample), callback=callback,
+        content.result, report_source(job, content.table, content.members), silhouettes=content.measured,
+        fit=None if content.fitted.model is None else replace(content.fitted, labels=content.labels),
+        choice=content.details, animation=animation, all_rows=content.prepared, python=python_code(job, content),
+        callback=callback,
     )  # fmt: skip
     return with_job_reasons(report) if job.in_python else report
+
+
+def python_code(job: Job, content: ClusteredTable) -> str | Absent:
+    """Python code that gives the same labels."""
+    from coterie.report.build import python_code
+
+    source, method = report_source(job, content.table, content.prepared), algorithm_of(job.algorithm)
+    code_k: int | str | None = "auto" if method.mixed and job.k == "auto" else content.result.k
+    code_k = None if method.finds_k else code_k
+    return python_code.fit_code(source, job.algorithm, code_k, content.fitted, job.sample)
 
 
 @contextmanager
@@ -203,7 +221,8 @@ def _resume_hint(checkpoint: Path | None) -> Iterator[None]:
         raise KeyboardInterrupt(f'Run the same command again to resume from "{checkpoint}".') from interrupt
 
 
-def _check_options(job: Job) -> None:
+def check_job(job: Job) -> None:
+    """Reject options that are invalid, whatever the data."""
     option_checks.check_table_options(job)
     check_options(job.algorithm, job.options)
     option_checks.check_k(job.k, job.budget)

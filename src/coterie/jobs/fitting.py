@@ -29,7 +29,7 @@ TREE_ROWS = 20_000  # rows whose distances fit into any memory
 
 def fit(
     job: TableJob, name: str, k: int | str, prepared: PreparedTable, options: Mapping[str, Any], callback: Callback, *,
-    sample: int | None = None, engine: str = "local", checkpoint: Path | None = None, traced: bool = False,
+    sample: int | None = None, engine: str = "local", checkpoint: Path | None = None, recorded: bool = False,
     sweep: Sweep | None = None, remote: ClusterRows | None = None,
 ) -> FittedModel:  # fmt: skip
     """Fit the algorithm to all rows, or to a random sample of which the other rows get their clusters.
@@ -40,8 +40,8 @@ def fit(
     method, fit_options = algorithm_of(name), parameters(name, options)
     X, weight, indices = sample_rows(prepared, sample, job.seed)
     if sweep is not None and fit_options.get("covariance_type") != "auto":
-        animated = fit(job, name, k, prepared, options, callback, sample=sample, traced=True) if traced else None
-        return _from_sweep(name, int(k), prepared, options, sweep, animated)
+        watched = fit(job, name, k, prepared, options, callback, sample=sample, recorded=True) if recorded else None
+        return from_sweep(name, int(k), prepared, options, sweep, watched)
     if method.all_pairs:
         what = f"the distances of {len(X):,} rows for {method.title}"
         check_memory(len(X) ** 2 * X.itemsize, what, f"try -a bisecting or ward, or --sample {TREE_ROWS}.")
@@ -58,15 +58,17 @@ def fit(
         model.set_params(family=product_of(X))
         notes.append(f"families: {_family_names(model.families_)}.")
     start = time.perf_counter()
-    trace = None
+    recording = None
     place = _on_engine(engine, X, model) if remote is None else _on_workers(remote, prepared, job.weight, model)
     with caught_warnings() as messages, place as (rows, n_workers):
         speed = Speed(f"fitting {method.title}", rows.shape[0], n_workers)
         restarts = _watch(model, speed, callback, fit_options.get("n_init"))
-        if traced:
-            trace = model.fit_trace(rows, sample_weight=weight)
+        if recorded:
             unit = "" if prepared.preparation.scale == "none" else " (scaled)"
-            trace.columns = [f"{name}{unit}" for name in prepared.preparation.names]
+            names = [f"{name}{unit}" for name in prepared.preparation.names]
+            recording = model.fit_recorded(rows, weight, columns=names)
+            if engine != "local":
+                recording.trace()  # its passes need the engine
         else:
             model.fit(rows, sample_weight=weight if remote is None else None)
         model.labels_ = np.asarray(model.labels_)  # those of Dask are computed here
@@ -82,7 +84,7 @@ def fit(
         labels = model.labels_ if indices is None else model.predict(prepared.rows.model_input)
     return fitted_model(
         model, labels, scores_of(model, X, weight), seconds=seconds, options=fit_options, notes=tuple(notes),
-        warnings=tuple(messages), trace=trace, restarts=restarts,
+        warnings=tuple(messages), recording=recording, restarts=restarts,
     )  # fmt: skip
 
 
@@ -102,21 +104,22 @@ def fitted_model(model: Any, labels: Any, scores: dict[str, float], **fields: An
     )
 
 
-def _from_sweep(
-    name: str, k: int, prepared: PreparedTable, options: Mapping[str, Any], sweep: Sweep, animated: FittedModel | None
-) -> FittedModel:
+def from_sweep(
+    name: str, k: int, prepared: PreparedTable, options: Mapping[str, Any], sweep: Sweep,
+    watched: FittedModel | None = None,
+) -> FittedModel:  # fmt: skip
     """The fit of a sweep for `k` clusters; an animation needs another fit, because those of a sweep start converged."""
     model = sweep.model(k)
     has_all_rows = len(model.labels_) == prepared.rows.n
     labels = np.asarray(model.labels_ if has_all_rows else model.predict(prepared.rows.model_input))
-    is_same = animated is None or adjusted_rand_score(animated.labels, labels) == 1.0
+    is_same = watched is None or adjusted_rand_score(watched.labels, labels) == 1.0
     return fitted_model(
         model,
         labels,
         scores_of(model, sweep.X, sweep.sample_weight),
         options=sweep_parameters(name, options),
         notes=() if is_same else ("the animation shows a fit whose clusters differ from those of the result.",),
-        trace=None if animated is None else animated.trace,
+        recording=None if watched is None else watched.recording,
         sweep_ks=tuple(sweep.ks.tolist()),
     )
 
@@ -249,7 +252,7 @@ def _watch(model: Any, speed: Speed, callback: Callback, n_init: Any) -> Starts 
     known, stage = model.get_params(deep=False), speed.stage
     callback(Progress(stage))
     if "linkage" in known or "min_cluster_size" in known:
-        model.set_params(callback=lambda state: callback(Progress(stage, state.done, state.total)))
+        model.set_params(callback=lambda state: callback(Progress(stage, state.done, state.total, state.left)))
         return None
     if "callback" not in known:
         return None
@@ -260,7 +263,9 @@ def _watch(model: Any, speed: Speed, callback: Callback, n_init: Any) -> Starts 
         if restarts is not None:
             restarts(iteration)
         done = 0 if count is None else min(iteration.run, count)  # a search follows the last restart
-        return callback(Progress(speed.text(), done, count, iteration.left))
+        return callback(
+            Progress(speed.text(), done, count, iteration.left, iteration.run, iteration.params, iteration.objective)
+        )
 
     model.set_params(callback=count_restarts)
     return restarts

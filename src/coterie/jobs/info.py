@@ -53,12 +53,16 @@ def _n_clusters(model: Any) -> int:
     return next((int(size) for size in sizes if isinstance(size, int | np.integer) and size), 0)
 
 
-def _table_info(path: Path) -> TableInfo:
-    original = read(path)
+def readable_columns(original: Table) -> Table:
+    """The table with columns of text and dates as numbers, where a fit reads them so."""
     options = PreparationOptions()
     candidates = reading_candidates(original, options)
-    readings = detect_readings(original, options, candidates, ("number", "boolean", "date")).readings
-    table = converted(original, readings)
+    return converted(original, detect_readings(original, options, candidates, ("number", "boolean", "date")).readings)
+
+
+def _table_info(path: Path) -> TableInfo:
+    original = read(path)
+    table = readable_columns(original)
     incomplete, hashes = 0, []
     for batch in table.batches(table.columns):
         incomplete += int(batch.select(pl.any_horizontal(_is_missing(column) for column in batch)).to_series().sum())
@@ -69,7 +73,7 @@ def _table_info(path: Path) -> TableInfo:
         rows=table.n_rows,
         incomplete_rows=incomplete,
         duplicate_rows=table.n_rows - pl.concat(hashes).n_unique(),
-        columns=tuple(_column_info(table, name, original) for name in table.columns),
+        columns=tuple(describe_column(table, name, original) for name in table.columns),
     )
 
 
@@ -77,7 +81,8 @@ def _is_missing(column: pl.Series) -> pl.Series:
     return column.is_null() | column.is_nan().fill_null(True) if column.dtype.is_float() else column.is_null()
 
 
-def _column_info(table: Table, name: str, original: Table) -> ColumnInfo:
+def describe_column(table: Table, name: str, original: Table) -> ColumnInfo:
+    """Type, missing and distinct values, and range of a column; `table` is `original` with readable columns."""
     column = table.column(name)
     kind, original_kind = column_kind(table, name), column_kind(original, name)
     present = column.filter(~_is_missing(column))

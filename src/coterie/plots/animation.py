@@ -167,7 +167,7 @@ def animate(trace: Trace, *, columns: Any = None) -> Animation:
     paints = [*_paints(trace, steps, shades)]
     index = sample_rows(len(rows), _max_points(paints))
     points = view.points(rows[index])
-    points = points if len(view.axes) == 2 else _histogram_points(points[:, 0])
+    points = points if len(view.axes) == 2 else histogram_points(points[:, 0])
     frames = [_frame(trace, step, view, paint, index) for step, paint in zip(steps, paints, strict=True)]
     title = f"{type(trace.model).__name__} of {count(trace.n)}, step by step"
     note = "missing values are shown at the means of their columns" if trace.filled else ""
@@ -191,7 +191,7 @@ def _paints(trace: Trace, steps: Sequence[Step], shades: list[str]) -> Iterator[
 def _frame(trace: Trace, step: Step, view: View, paint: Array | None, index: Array) -> Frame:
     paint = None if paint is None else paint[index]
     labels, rgb = (None, paint) if trace.soft else (paint, None)
-    centers, spreads = view.points(step.centers), _project_covariances(trace, step, view)
+    centers, spreads = view.points(step.centers), project_covariances(trace, step, view)
     if len(view.axes) == 1:
         heights = CENTER_HEIGHT + min(0.06, 0.4 / len(centers)) * np.arange(len(centers))[::-1]
         centers = np.column_stack([centers[:, 0], heights])
@@ -201,7 +201,7 @@ def _frame(trace: Trace, step: Step, view: View, paint: Array | None, index: Arr
     return Frame(step.kind, step.iteration, step.caption, labels, rgb, centers, ellipses, step.sizes, *values)
 
 
-def _project_covariances(trace: Trace, step: Step, view: View) -> Array | None:
+def project_covariances(trace: Trace, step: Step, view: View) -> Array | None:
     r"""Return the projected covariances :math:`V^\top \Sigma V` (k, p, p), or None if the model has none."""
     params: Any = step.params
     parts: Any = getattr(params, "parts", None)
@@ -231,7 +231,7 @@ def _max_points(paints: Sequence[Array | None]) -> int:
     return int(np.clip(MAX_BYTES / max(bytes_per_point, 1.0), MIN_POINTS, MAX_POINTS))
 
 
-def _histogram_points(x: Array) -> Array:
+def histogram_points(x: Array) -> Array:
     """Return the values of one column as points stacked in a histogram of height 1 (m, 2)."""
     low, high = float(x.min()), float(x.max())
     bins = int(np.clip(3 * np.cbrt(len(x)), 10, MAX_BINS))

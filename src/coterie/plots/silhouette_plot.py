@@ -46,6 +46,10 @@ class SilhouetteDisplay(Display):
     sampled: int | None  # size of the sample, if not all rows were used
     weighted: bool = False  # whether rows have weights
 
+    def __post_init__(self) -> None:
+        self.rows_: Array | None = None  # (m,) indices of the rows that were measured
+        self.silhouettes_: Array | None = None  # (m,) their silhouettes
+
     @classmethod
     def from_estimator(
         cls, model: Any, X: Any, *, metric: Any = None, sample_weight: Any = None, n_jobs: int | None = None,
@@ -93,7 +97,9 @@ class SilhouetteDisplay(Display):
         mean = float(means[nonempty] @ sizes[nonempty] / sizes.sum())
         sampled = None if len(index) == n else len(index)
         outlines = [_outline(s, w_s) for s, w_s in by_cluster]
-        return cls(groups.names, sizes, means, below, outlines, mean, np.sort(worst), n, sampled, w is not None)
+        display = cls(groups.names, sizes, means, below, outlines, mean, np.sort(worst), n, sampled, w is not None)
+        display.rows_, display.silhouettes_ = index, values
+        return display
 
     def _figure_size(self) -> tuple[float, float]:
         return 6.4, float(np.clip(1.6 + 0.42 * len(self.shown), 3.4, 9.0))

@@ -22,8 +22,8 @@ from coterie.report.html.charts.curves import Choice, Line, drawn_curves
 from coterie.report.html.charts.dendrogram import dendrogram
 from coterie.report.html.charts.figure import cluster_name, numbers
 from coterie.report.html.charts.svg import scrollable
-from coterie.report.html.pages import stylesheet as report_stylesheet
 from coterie.report.html.sections.diagnosis import findings
+from coterie.report.html.styles import stylesheet as report_stylesheet
 from coterie.report.results import TextResult
 from coterie.report.text import CRITERIA, as_text
 from coterie.selection import (

@@ -17,6 +17,7 @@ from coterie.hierarchy import linkage
 from coterie.kmeans.kmeans import KMeans
 from coterie.mixture.family_mixture import Mixture
 from coterie.selection import votes as voting
+from coterie.selection.choose_k_result import CriterionResult, criterion_values
 from coterie.selection.criteria import Curve
 from coterie.selection.dendrogram import dendrogram_gap
 from coterie.selection.gap import divided_rows, gap_statistic, kmeans_path
@@ -211,7 +212,8 @@ class CriteriaRun:
         for done, name in enumerate(names, start=1):
             votes.append(CRITERIA[name](self, name, ks))
             left = self.clock.left(sum(work[: done + 1]) / sum(work))
-            if callback is not None and callback(Progress(name, done, len(names), left)):
+            result = CriterionResult.of(votes[-1], criterion_values(self.sweep, self.results))
+            if callback is not None and callback(Progress(name, done, len(names), left, stats=result)):
                 self.is_stopped = True
                 break
         return _weighted_votes(votes, self.results.get("tendency"), ks, self.weights)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -92,7 +92,7 @@ class ChooseK(ReprHTMLMixin):
 
     def table(self) -> list[dict[str, Any]]:
         """One row per K: the value of every criterion and the support; None where a criterion has no value."""
-        criteria = self._criterion_values()
+        criteria = criterion_values(self.sweep, self.results)
         support, best = self.support, self.recommended
         return [
             {
@@ -103,21 +103,6 @@ class ChooseK(ReprHTMLMixin):
             }
             for i, k in enumerate(self.ks.tolist())
         ]
-
-    def _criterion_values(self) -> dict[str, dict[int, float]]:
-        columns = {"objective": _by_k(self.sweep.ks, self.sweep.objectives)}
-        for name, result in self.results.items():
-            if name in ("silhouette", "calinski_harabasz", "davies_bouldin", "dunn"):
-                columns[name] = _by_k(result.ks, result.values)
-            elif name == "gap":
-                columns |= {"gap": _by_k(result.ks, result.gap), "gap_se": _by_k(result.ks, result.se)}
-            elif name == "mixtures":
-                columns |= {name: _by_k(result.ks, getattr(result, name).min(axis=1)) for name in ("bic", "icl")}
-            elif name in ("prediction_strength", "stability"):
-                columns[name] = _by_k(result.ks, result.mean)
-            elif name == "valleys":
-                columns[name] = _by_k(result.ks, result.apart)
-        return columns
 
     def plot(self, axes: Any = None) -> Any:
         """Plot every criterion over K and mark the recommended K: see `coterie.plots.criteria`."""
@@ -131,6 +116,36 @@ class ChooseK(ReprHTMLMixin):
         notes = [f"  {NAMES[vote.criterion]}: {vote.note}" for vote in self.votes if vote.note]
         sample_note = "" if self.rows == self.n else f" (from a sample of {self.rows} of {self.n} rows)"
         return "\n".join([f"{self.heading}{sample_note}: {self.reason}", "", aligned(rows), *notes])
+
+
+@dataclass(frozen=True)
+class CriterionResult:
+    """A criterion that was evaluated: its vote, and its values by K, if it has any. Callbacks of `choose_k` get it."""
+
+    vote: Vote
+    values: dict[int, float]
+
+    @classmethod
+    def of(cls, vote: Vote, values: dict[str, dict[int, float]]) -> Self:
+        """The result of a vote, from the values of all criteria."""
+        return cls(vote, values.get("objective" if vote.criterion == "elbow" else vote.criterion, {}))
+
+
+def criterion_values(sweep: Sweep, results: dict[str, Any]) -> dict[str, dict[int, float]]:
+    """The values of all criteria that were evaluated, by their name and K."""
+    columns = {"objective": _by_k(sweep.ks, sweep.objectives)}
+    for name, result in results.items():
+        if name in ("silhouette", "calinski_harabasz", "davies_bouldin", "dunn"):
+            columns[name] = _by_k(result.ks, result.values)
+        elif name == "gap":
+            columns |= {"gap": _by_k(result.ks, result.gap), "gap_se": _by_k(result.ks, result.se)}
+        elif name == "mixtures":
+            columns |= {name: _by_k(result.ks, getattr(result, name).min(axis=1)) for name in ("bic", "icl")}
+        elif name in ("prediction_strength", "stability"):
+            columns[name] = _by_k(result.ks, result.mean)
+        elif name == "valleys":
+            columns[name] = _by_k(result.ks, result.apart)
+    return columns
 
 
 def _by_k(ks: np.ndarray, values: np.ndarray) -> dict[int, float]:

@@ -17,26 +17,38 @@ ROUNDING = 1e-11  # smaller relative differences are rounding errors
 
 
 class HalfSteps:
-    """The half steps of a recorded fit; `chunk` holds the rows to show, at `index`, and `fill` the column means."""
+    """The half steps of a recorded fit.
 
-    def __init__(self, recorder: Recorder, chunk: Chunk, index: np.ndarray, fill: np.ndarray):
-        self.model, self.iterations, self.is_online = recorder.model, recorder.run.iterations, recorder.is_online
+    `chunk` holds the rows whose labels the steps have, at `index`; None: the steps have the labels of all rows. `fill`
+    are the column means. Of more than `max_iterations` recorded iterations, the first ones and later pairs are used.
+    """
+
+    def __init__(
+        self, recorder: Recorder, chunk: Chunk, index: np.ndarray | None, fill: np.ndarray,
+        max_iterations: int | None = None,
+    ):  # fmt: skip
+        self.model, self.is_online = recorder.model, recorder.is_online
+        self.iterations = thinned(recorder.run.iterations, max_iterations)
         self.passes = RowPasses(recorder.model, recorder.source, recorder.engine)
         self.chunk, self.index, self.fill, self.n = chunk, index, fill, recorder.source.shape[0]
         is_penalised = self._has_bound and any(iteration.is_penalised for iteration in self.iterations)
         self.objective_name = f"penalised {self._maximised}" if is_penalised else self._maximised or ""
 
     def all(self) -> list[Step]:
+        return list(self.steps())
+
+    def steps(self) -> Iterator[Step]:
+        """The steps one by one, so that their labels need not be in memory together."""
         if self.is_online:
-            return list(self._batches())
-        first, *others = self.iterations
-        steps = [self._start(first)]
-        steps.append(self._assign(steps[-1], first, None))
-        for before, after in pairwise([first, *others]):
+            yield from self._batches()
+            return
+        first = self.iterations[0]
+        yield (step := self._start(first))
+        yield (step := self._assign(step, first, None))
+        for before, after in pairwise(self.iterations):
             if after.iteration == before.iteration + 1:
-                steps.append(self._update(steps[-1], before, after))
-            steps.append(self._assign(steps[-1], after, before))
-        return steps
+                yield (step := self._update(step, before, after))
+            yield (step := self._assign(step, after, before))
 
     def _start(self, iteration: Iteration) -> Step:
         centers = self._centers(iteration, iteration)
@@ -52,26 +64,42 @@ class HalfSteps:
         component_map = None  # number of each component at the previous iteration
         if places is not None and previous_places is not None:
             component_map = np.argsort(previous_places)[places]
-        assignment = self.passes.assignment(iteration.params, previous, k, component_map)
-        if self._is_joint:
-            labels = np.asarray(self.model.labels_at(iteration.params, self.index))
-        else:
-            labels = np.asarray(self.model.assign(iteration.params, self.chunk))
+        labels, sizes, changed = self._labels(iteration.params, previous, k, component_map)
+        labels = labels if places is None else places[labels].astype(labels.dtype)
+        if self.index is None and before is not None:
+            changed = int(np.count_nonzero(labels != last.labels))
         step = replace(
             last,
             kind="E" if self._maximised else "assign",
             iteration=iteration.iteration,
             params=iteration.params,
             centers=self._centers(iteration, before or iteration),
-            sizes=_reorder(iteration.weight if self._maximised else assignment.sizes, places),
-            labels=labels if places is None else places[labels].astype(labels.dtype),
-            changed=None if before is None else int(assignment.changed),
+            sizes=_reorder(iteration.weight if self._maximised else sizes, places),
+            labels=labels,
+            changed=None if before is None else changed,
             objective=self._objective(iteration),
             bound=-iteration.objective if self._has_bound else None,
             assign_params=iteration.params,
             places=places,
         )
         return replace(step, caption=self._caption_of_assignment(last, step))
+
+    def _labels(
+        self, params: Any, previous: Any, k: int, component_map: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray, int]:
+        """Labels of the rows to show, sizes of all clusters, and how many labels differ from those at `previous`.
+
+        If all rows are shown, the number of changes is 0: the caller compares labels.
+        """
+        if self.index is None and not self._is_joint:
+            return *self.passes.labels(params, k), 0
+        assignment = self.passes.assignment(params, previous, k, component_map)
+        if self._is_joint:
+            rows = np.arange(self.n) if self.index is None else self.index
+            labels = np.asarray(self.model.labels_at(params, rows))
+        else:
+            labels = np.asarray(self.model.assign(params, self.chunk))
+        return labels, assignment.sizes, int(assignment.changed)
 
     def _update(self, last: Step, before: Iteration, after: Iteration) -> Step:
         """The step after the update of centers or components."""
@@ -94,18 +122,19 @@ class HalfSteps:
         last: Step | None = None
         for iteration, before in zip(self.iterations, [None, *self.iterations], strict=False):
             centers = self._centers(iteration, iteration)
-            assignment = self.passes.assignment(iteration.params, before and before.params, len(centers), None)
-            labels = np.asarray(self.model.assign(iteration.params, self.chunk))
-            changed = None if before is None else int(assignment.changed)
+            labels, sizes, changed = self._labels(iteration.params, before and before.params, len(centers), None)
+            if self.index is None and last is not None:
+                changed = int(np.count_nonzero(labels != last.labels))
             objective = self.passes.halfway(iteration.params, iteration.params)
             step = Step(
                 "start" if last is None else "update", iteration.iteration, iteration.params, centers,
-                np.asarray(assignment.sizes), labels, changed, objective, None, captions.start(len(centers), "center"),
+                np.asarray(sizes), labels, None if before is None else changed, objective, None,
+                captions.start(len(centers), "center"),
                 assign_params=iteration.params,
             )  # fmt: skip
             if last is not None:
                 movement = float(_movement(last, step).max())
-                caption = captions.batch(iteration.iteration, movement, int(assignment.changed), self.n)
+                caption = captions.batch(iteration.iteration, movement, changed, self.n)
                 step = replace(step, caption=caption)
             yield step
             last = step
@@ -167,6 +196,21 @@ class HalfSteps:
         reinitialised = [event.component for event in step.params.events if event.what == "reseeded"]
         bound_rise = _rise(last.bound or 0.0, step.bound or 0.0)
         return captions.m_step(self.model.e_step_kind, self.objective_name, bound_rise, rise, reinitialised)
+
+
+def thinned(iterations: list[Iteration], limit: int | None) -> list[Iteration]:
+    """At most `limit` iterations: half of them are the first ones, the others are pairs at equal distances, and last.
+
+    A pair of consecutive iterations has an update between its assignments.
+    """
+    n = len(iterations)
+    if limit is None or n <= limit:
+        return iterations
+    first = max(1, limit // 2)
+    n_pairs = max(1, (limit - first) // 2)
+    seconds = np.unique(np.linspace(first, n - 1, n_pairs + 1)[1:].round().astype(int))
+    rows = sorted({*range(first), *(i for second in seconds.tolist() for i in (second - 1, second))})
+    return [iterations[i] for i in rows]
 
 
 def _rise(before: float, after: float) -> float:

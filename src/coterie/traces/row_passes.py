@@ -34,6 +34,12 @@ class RowPasses:
         assignment: Assignment = self.engine.sum(step, self.source)
         return assignment
 
+    def labels(self, params: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the labels of all rows at `params` (n,), and the sizes of the clusters (k,)."""
+        parts = self.engine.map(partial(_labels, self.model, params, k), self.source)
+        labels = np.concatenate([np.asarray(part[0]) for part in parts])
+        return labels, np.sum([part[1] for part in parts], axis=0)
+
     def halfway(self, assign_params: Any, params: Any, order: np.ndarray | None = None) -> float:
         """Return the objective at `params` for rows that are assigned by `assign_params`."""
         options = {} if order is None else {"order": order}
@@ -58,6 +64,11 @@ def _assignment(
         return Assignment(sizes, 0)
     labels = labels if component_map is None else component_map[labels]
     return Assignment(sizes, int(np.count_nonzero(labels != np.asarray(model.assign(previous, chunk)))))
+
+
+def _labels(model: Any, params: Any, k: int, chunk: Chunk) -> tuple[np.ndarray, np.ndarray]:
+    labels = np.asarray(model.assign(params, chunk))
+    return labels, np.bincount(labels, chunk.w, k).astype(np.float64)
 
 
 def _sums(model: Any, params: Any, chunk: Chunk) -> WeightedSums:

@@ -1,20 +1,11 @@
 """The mixin that adds `fit_trace` to estimators."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
-import numpy as np
-
-from coterie import machine
-from coterie.core.arrays import as_dense
-from coterie.core.protocols import Chunk
-from coterie.data.row_sample import sample_rows
-from coterie.data.summary import column_names
-from coterie.traces.half_steps import HalfSteps
 from coterie.traces.recorder import Recorder
+from coterie.traces.recording import Recording
 from coterie.traces.trace import Trace
-
-MAX_ROWS, MIN_ROWS = 5000, 100  # size of the sample of rows in a trace
-MAX_VALUES = 20_000_000  # maximum number of values in this sample, unless it has `MIN_ROWS` rows
 
 
 class Traced:
@@ -56,39 +47,32 @@ class Traced:
         >>> bool(trace.objectives[-1] == trace.model.inertia_)
         True
         """
+        return self.fit_recorded(X, sample_weight, **fit_params).trace()
+
+    def fit_recorded(
+        self, X: Any, sample_weight: Any = None, *, columns: Sequence[str] | None = None, **fit_params: Any
+    ) -> Recording:
+        """Fit the model and return the recorded iterations, from which traces of any rows are computed later.
+
+        Parameters
+        ----------
+        X, sample_weight, **fit_params
+            As for `fit_trace`.
+        columns : sequence of str or None, default=None
+            Names of the columns in traces; None: those of `X`.
+
+        Returns
+        -------
+        coterie.traces.Recording
+        """
         recorder = Recorder()
         self._recorder = recorder
         try:
             self.fit(X, sample_weight=sample_weight, **fit_params)  # type: ignore[attr-defined]
         finally:
             del self._recorder
-        with machine.one_blas_thread:
-            return self._build_trace(recorder)
-
-    def _build_trace(self, recorder: Recorder) -> Trace:
-        source, model = recorder.source, recorder.model
-        n, d = source.shape
-        index = sample_rows(n, max(MIN_ROWS, min(MAX_ROWS, MAX_VALUES // d)))
-        chunk = source.pick(index)
-        names = vars(self).get("feature_names_in_")  # of the rows before they were divided
-        names = column_names(source) if names is None else names
-        rows, has_missing, fill = _fill_missing(chunk)
-        steps = HalfSteps(recorder, chunk, index, fill)
-        objective = steps.objective_name or self._objective.rstrip("_")
-        trace = Trace(
-            self, steps.all(), objective, "higher" if steps.objective_name else "lower", rows, list(names),
-            n, has_missing, self._scale, model, chunk,  # type: ignore[attr-defined]
-        )  # fmt: skip
-        return self._in_user_units(trace)
+        return Recording(self, recorder, None if columns is None else list(columns))
 
     def _in_user_units(self, trace: Trace) -> Trace:
         """Return the trace with rows and centers in the units of the user; by default they are those of the model."""
         return trace
-
-
-def _fill_missing(chunk: Chunk) -> tuple[np.ndarray, bool, np.ndarray]:
-    """Return dense rows with column means for missing values, whether values are missing, and the means (d,)."""
-    X = np.array(as_dense(chunk.X))
-    is_missing = np.isnan(X)
-    means = np.where(is_missing, 0.0, X).sum(axis=0) / np.maximum((~is_missing).sum(axis=0), 1)
-    return np.where(is_missing, means, X).astype(X.dtype), bool(is_missing.any()), means

@@ -11,18 +11,20 @@ from typing import Any
 from coterie.errors import ParameterError
 from coterie.web.markup import Markup, escape, joined, tag
 
-SCRIPTS = ("report", "player")
+SCRIPTS = ("report", "player", "app")
 # These escapes are equivalent in JSON, and prevent text from ending the script element.
 IN_JSON = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
 
 
 def page(
-    title: str, *body: Any, scripts: Sequence[str] = (), data: Mapping[str, Any] | None = None, css: str = ""
-) -> str:
+    title: str, *body: Any, scripts: Sequence[str] = (), data: Mapping[str, Any] | None = None, css: str = "",
+    connects: bool = False,
+) -> str:  # fmt: skip
     """Return a complete HTML page.
 
     The Content-Security-Policy allows only the scripts and the style of the page, identified by their SHA-256, and
     images that are part of the page. The page loads nothing, and a script that is injected by some text does not run.
+    If it `connects`, its scripts may request data from its own server.
 
     `body` is the content of the `main` element, `scripts` are names ('report', 'player'), `data` is JSON data for the
     scripts by the id of their elements, and `css` are rules that are added to the common stylesheet.
@@ -37,6 +39,7 @@ def page(
     style, codes = stylesheet() + css, [script(name) for name in scripts]
     allowed = " ".join(map(_digest, codes)) or "'none'"
     policy = f"default-src 'none'; script-src {allowed}; style-src {_digest(style)}; img-src data:"
+    policy += "; connect-src 'self'" if connects else ""
     head = joined(
         tag("meta", charset="utf-8"),
         tag("meta", http_equiv="Content-Security-Policy", content=policy),

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -61,8 +62,13 @@ class FeatureSpace:
         return points
 
     def project(self, rows: Any, A: Array, b: Array) -> Array:
-        """Points of rows projected on the axes A (d, p), plus b (p,)."""
-        parts = np.array_split(rows, 1 + len(rows) * self.X.shape[1] // BLOCK)
+        """Points of rows, in ascending order, projected on the axes A (d, p), plus b (p,)."""
+        n_parts = 1 + len(rows) * self.X.shape[1] // BLOCK
+        if len(rows) == len(self):  # all rows: slices need no copy
+            bounds = np.linspace(0, len(self), n_parts + 1).astype(int)
+            parts: Any = [slice(*pair) for pair in pairwise(bounds.tolist())]
+        else:
+            parts = np.array_split(rows, n_parts)
         return np.concatenate([self[part] @ A + b for part in parts])
 
     def rows(self) -> Rows:

@@ -91,7 +91,7 @@ def build(
         spreads=profiles.spreads(prepared, codes, means),
         shares=profiles.shares(table, prepared, codes, names, means.sizes),
         tree=cluster_tree(model, clusters.means, codes, names, row_names),
-        convergence=_convergence(fit),
+        convergence=convergence_of(fit),
         diagnosis=diagnosis,
         checked_rows=reliability.checked_rows(prepared),
         reproduce=reproducibility(source, python),
@@ -176,7 +176,8 @@ def _series(
     return replace(display, names=list(names))
 
 
-def _convergence(fit: FittedModel | None) -> ConvergenceDisplay | Absent:
+def convergence_of(fit: FittedModel | None) -> ConvergenceDisplay | Absent:
+    """The objective of every restart, or of the fit."""
     if fit is None:
         return Absent("The clusters were given: there was no fit.")
     if getattr(fit.model, "history_", None) is None:

@@ -27,11 +27,11 @@ class FittedModel:
     options: dict[str, Any]  # parameters of the estimator that are not its defaults
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
-    trace: Any = None  # the steps of the fit, if they were recorded
+    recording: Any = None  # the iterations of the fit, if they were recorded (`coterie.traces.Recording`)
     restarts: Starts | None = None  # the objectives of every restart, if there were several
     sweep_ks: tuple[int, ...] | None = None  # numbers of clusters of the sweep that it is from
 
-    def columns(self, X: Any, rows: slice, *, names: Sequence[str] | None = None) -> dict[str, NDArray[Any]]:
+    def columns(self, X: Any, rows: Any, *, names: Sequence[str] | None = None) -> dict[str, NDArray[Any]]:
         """Labels of some rows, with names if there are any, and distances and probabilities if the model has them."""
         labels = self.labels[rows]
         columns: dict[str, NDArray[Any]] = {LABEL: labels.astype(np.int64)}

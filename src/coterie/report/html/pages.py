@@ -1,7 +1,6 @@
 """Complete pages, composed of sections."""
 
-from functools import cache, singledispatch
-from importlib.resources import files
+from functools import singledispatch
 from typing import Any
 
 from coterie.plots.display import plain
@@ -10,7 +9,6 @@ from coterie.report.html.charts.bars import bars
 from coterie.report.html.charts.convergence import convergence, text_without_curve
 from coterie.report.html.charts.dendrogram import dendrogram
 from coterie.report.html.charts.density_tree import condensed_tree, reachability_plot
-from coterie.report.html.charts.matrix import cell_colours_css
 from coterie.report.html.charts.profiles import boxes, means, shares
 from coterie.report.html.charts.series import series
 from coterie.report.html.charts.silhouettes import CERTAINTY, SILHOUETTES, areas
@@ -23,6 +21,7 @@ from coterie.report.html.sections.heading import heading
 from coterie.report.html.sections.n_clusters import n_clusters
 from coterie.report.html.sections.reliability import reliability
 from coterie.report.html.sections.section import absent, section
+from coterie.report.html.styles import stylesheet
 from coterie.web import ClusterMap, Markup, page, player, tag
 
 SECTIONS = {
@@ -195,12 +194,6 @@ def _code(text: str | Absent, label: str) -> Markup:
     if isinstance(text, Absent):
         return absent(text)
     return tag("pre", tag("code", text), tabindex=0, aria_label=label)
-
-
-@cache
-def stylesheet() -> str:
-    """The styles of charts and sections, in addition to the styles of all pages."""
-    return files("coterie.report.html").joinpath("report.css").read_text(encoding="utf-8") + cell_colours_css()
 
 
 def _page(title: str, *body: Any, static: bool, data: dict[str, Any] | None = None, has_player: bool = False) -> str:

@@ -1,0 +1,35 @@
+"""Binary answers: a JSON header, then arrays that a browser can view without a copy."""
+
+import json
+from typing import Any
+
+import numpy as np
+
+from coterie.core.arrays import Array
+
+ALIGNMENT = 8
+HEADER_LENGTH = np.dtype("<u4")
+
+
+def blob(header: dict[str, Any], arrays: dict[str, Array]) -> bytes:
+    """Return the header with the places of the arrays, and the arrays, each at a multiple of 8 bytes.
+
+    The layout is: length of the header (u32, little endian), header (JSON, padded with spaces), arrays. The offsets in
+    ``header["arrays"]`` count from the end of the header.
+    """
+    entries, parts, offset = [], [], 0
+    for name, array in arrays.items():
+        data = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+        entries.append({"name": name, "dtype": data.dtype.str[1:], "shape": list(data.shape), "offset": offset})
+        parts += [data.tobytes(), bytes(-data.nbytes % ALIGNMENT)]
+        offset += data.nbytes + -data.nbytes % ALIGNMENT
+    text = json.dumps({**header, "arrays": entries}, allow_nan=False).encode()
+    text += b" " * (-(HEADER_LENGTH.itemsize + len(text)) % ALIGNMENT)
+    return b"".join([np.array(len(text), HEADER_LENGTH).tobytes(), text, *parts])
+
+
+def label_codes(labels: Array, k: int) -> Array:
+    """Labels of `k` clusters as bytes, or as 16-bit integers of many clusters; the largest code is no cluster."""
+    dtype = np.dtype(np.uint8) if k < 255 else np.dtype(np.uint16)
+    codes: Array = np.where(labels < 0, np.iinfo(dtype).max, labels).astype(dtype)
+    return codes

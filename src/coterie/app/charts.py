@@ -1,0 +1,152 @@
+"""Charts and sections of the report for one run, as fragments of HTML."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from coterie.app.execution import Outcome, job_of
+from coterie.app.failures import FieldError, NotAvailable, in_page
+from coterie.app.run_views import names_of
+from coterie.app.session import Session
+from coterie.app.state import Run
+from coterie.core.progress import silent
+from coterie.jobs import fit_job
+from coterie.jobs.fit_job import ClusteredTable
+from coterie.plots.display import plain
+from coterie.plots.silhouette_plot import SilhouetteDisplay
+from coterie.report.build import profiles, reliability
+from coterie.report.build.cluster_tree import cluster_tree
+from coterie.report.build.criteria import criteria
+from coterie.report.build.density_tree import density_tree
+from coterie.report.build.feature_space import cluster_points, feature_space
+from coterie.report.build.fit_report import convergence_of
+from coterie.report.html.charts.convergence import convergence, text_without_curve
+from coterie.report.html.charts.dendrogram import dendrogram
+from coterie.report.html.charts.density_tree import condensed_tree, reachability_plot
+from coterie.report.html.charts.profiles import boxes, means, shares
+from coterie.report.html.charts.silhouettes import CERTAINTY, SILHOUETTES, areas
+from coterie.report.html.report import Absent, Report
+from coterie.report.html.sections import cards, diagnosis
+from coterie.report.html.sections import reliability as reliability_section
+from coterie.report.html.sections.n_clusters import n_clusters
+from coterie.web.markup import joined, tag
+
+
+def chart_of(session: Session, run_id: str, name: str) -> str:
+    """A chart of a run by its name."""
+    if name not in CHARTS:
+        raise FieldError(f"there is no chart {name!r}: use one of {', '.join(CHARTS)}.", None, 404)
+    outcome, run = session.outcome(run_id), session.run(run_id)
+    try:
+        return in_page(str(CHARTS[name](session, run, outcome)))
+    except NotAvailable as error:
+        return str(tag("p", str(error), cls="muted"))
+
+
+def report_of(session: Session, run: Run, outcome: Outcome) -> Report:
+    """All data of the report of a run; it is computed at the first call, and kept with the outcome."""
+    content = named_content(run, outcome)
+    job = job_of(run, session.open_table().path, names=_names(run, content))
+    return fit_job.fit_report(job, content, None, silent)
+
+
+def named_content(run: Run, outcome: Outcome) -> ClusteredTable:
+    """The clusters with the names that the user gave."""
+    content = outcome.content
+    if content is None:
+        raise NotAvailable("This run compares numbers of clusters: open one of them.")
+    if not run.names:
+        return content
+    names = names_of(run, content.result.k)
+    clusters = tuple(replace(each, name=names[each.label]) for each in content.clusters)
+    return replace(content, clusters=clusters, names=names, result=replace(content.result, clusters=clusters))
+
+
+def _names(run: Run, content: ClusteredTable) -> tuple[str, ...]:
+    return tuple(names_of(run, content.result.k)) if run.names else ()
+
+
+def _criteria(session: Session, run: Run, outcome: Outcome) -> Any:
+    if outcome.choice is None:
+        raise NotAvailable("K was set by hand in this run; it was not compared with other numbers of clusters.")
+    details = session.details(run.id)
+    data = criteria(details, outcome.choice.clusters_by, by_criteria=run.kind == "choose")
+    return n_clusters(data, with_reason=True)
+
+
+def _silhouettes(session: Session, run: Run, outcome: Outcome) -> Any:
+    content = named_content(run, outcome)
+    display = content.measured
+    if not isinstance(display, SilhouetteDisplay):
+        raise NotAvailable(f"No silhouettes: {in_page(display.reason)}.")
+    names = [one.display_name for one in content.clusters]
+    certainty = None
+    if content.fitted.model is not None:
+        fit = replace(content.fitted, labels=content.labels)
+        certainty = reliability.certainty(fit, content.members, _codes(content), names)
+    drawn = areas(plain(replace(display, names=names)), SILHOUETTES)
+    return joined(drawn, areas(plain(certainty), CERTAINTY)) if certainty else drawn
+
+
+def _profiles(session: Session, run: Run, outcome: Outcome) -> Any:
+    content = named_content(run, outcome)
+    names = [one.display_name for one in content.clusters]
+    space = feature_space(content.members)
+    averages = profiles.means(content.members, space, content.clusters, names)
+    codes = _codes(content)
+    spreads = profiles.spreads(content.members, codes, averages)
+    categories = profiles.shares(content.table, content.members, codes, names, averages.sizes)
+    parts = [means(plain(averages))] if averages.columns else []
+    parts += [boxes(plain(spreads))] if spreads.columns else []
+    return joined(*parts, *(shares(plain(each)) for each in categories))
+
+
+def _dendrogram(session: Session, run: Run, outcome: Outcome) -> Any:
+    content = named_content(run, outcome)
+    names, codes = [one.display_name for one in content.clusters], _codes(content)
+    centers = cluster_points(feature_space(content.members), codes, len(names)).means
+    tree = cluster_tree(content.fitted.model, centers, codes, names, lambda rows: [f"{row:,}" for row in rows])
+    if isinstance(tree, Absent):
+        raise NotAvailable(tree.reason)
+    return dendrogram(plain(tree.display), of_centers=tree.of_centers, method=tree.method, labels=tree.names)
+
+
+def _convergence(session: Session, run: Run, outcome: Outcome) -> Any:
+    content = named_content(run, outcome)
+    display = convergence_of(None if content.fitted.model is None else content.fitted)
+    text = display.reason if isinstance(display, Absent) else text_without_curve(plain(display))
+    if text is not None:
+        raise NotAvailable(text)
+    return convergence(plain(display))
+
+
+def _reachability(session: Session, run: Run, outcome: Outcome) -> Any:
+    content = named_content(run, outcome)
+    tree = density_tree(content.fitted.model, [one.display_name for one in content.clusters])
+    if tree is None:
+        raise NotAvailable("Only HDBSCAN has a reachability plot.")
+    return joined(reachability_plot(plain(tree)), condensed_tree(plain(tree)))
+
+
+def _section(render: Callable[[Report], Any]) -> Callable[[Session, Run, Outcome], Any]:
+    """A section of the report, for which the whole report is computed."""
+    return lambda session, run, outcome: render(session.report(run, outcome))
+
+
+def _codes(content: ClusteredTable) -> Any:
+    return np.searchsorted([one.label for one in content.clusters], content.labels)
+
+
+CHARTS: dict[str, Callable[[Session, Run, Outcome], Any]] = {
+    "criteria": _criteria,
+    "silhouettes": _silhouettes,
+    "profiles": _profiles,
+    "dendrogram": _dendrogram,
+    "convergence": _convergence,
+    "reachability": _reachability,
+    "reliability": _section(reliability_section.reliability),
+    "checks": _section(diagnosis.diagnosis),
+    "cards": _section(cards.cards),
+}

@@ -1,0 +1,120 @@
+"""One cluster: its rule, its profile, its distributions beside those of the other rows, and example rows."""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from coterie.app.execution import Outcome
+from coterie.app.failures import NotAvailable
+from coterie.app.row_view import distances, row_views
+from coterie.app.run_views import cluster_view, colors_of, names_of
+from coterie.app.session import Session
+from coterie.app.views import row_silhouettes
+from coterie.core.arrays import Array
+from coterie.data.row_sample import sample_rows
+from coterie.jobs.fit_job import ClusteredTable
+from coterie.plots.display import plain
+from coterie.web import inner_range
+
+EXAMPLES = 10  # typical and untypical rows
+BINS = 30
+MAX_COLUMNS = 40  # distributions
+MAX_CATEGORIES = 12
+SAMPLE = 200_000  # rows of distributions
+
+
+def cluster_of(session: Session, run_id: str, label: str) -> dict[str, Any]:
+    outcome, run, table = session.outcome(run_id), session.run(run_id), session.open_table()
+    content = outcome.content
+    summary = None if content is None else next((c for c in content.clusters if str(c.label) == label), None)
+    if content is None or summary is None:
+        raise NotAvailable(f"There is no cluster {label} with rows in this run.", f"cluster:{label}")
+    labels = content.result.labels
+    members = np.flatnonzero(labels == summary.label)
+    typical, untypical, by = _examples(outcome, members)
+    k = content.result.k
+    return plain({
+        **cluster_view(summary), "name": names_of(run, k)[summary.label], "color": colors_of(run, k)[summary.label],
+        "profile": _profile(outcome, content, summary.label),
+        "distributions": _distributions(session, labels, summary.label),
+        "typical": {"columns": table.table.columns, "rows": row_views(table, typical, outcome)},
+        "untypical": {"columns": table.table.columns, "rows": row_views(table, untypical, outcome)},
+        "row_rule": by,
+    })  # fmt: skip
+
+
+def _examples(outcome: Outcome, members: Array) -> tuple[Array, Array, str]:
+    """The rows that are most and least typical: by the distance from the center, or else by silhouettes."""
+    values = distances(outcome)
+    by = "nearest to the center, and farthest from it"
+    if values is None:
+        values, by = -row_silhouettes(outcome), "highest and lowest silhouette"
+    order = members[np.argsort(values[members], kind="stable")]
+    known = order[np.isfinite(values[order])]
+    known = known if len(known) else order
+    return known[:EXAMPLES], known[::-1][:EXAMPLES], by
+
+
+def _profile(outcome: Outcome, content: ClusteredTable, label: int) -> list[dict[str, Any]]:
+    """Means of the cluster and of all rows in units of the table, and their difference in standard deviations."""
+    space, prepared = outcome.prepared.space, content.prepared
+    codes = (content.fitted.labels == label).astype(np.int64)
+    in_cluster = _mean(np.asarray(space.X[codes == 1], dtype=np.float64))
+    means = prepared.moments_in_units(np.stack([space.mean, in_cluster]), None, codes)[0][1]
+    overall = prepared.moments_in_units(space.mean[np.newaxis])[0][0]
+    return [
+        {
+            "column": name, "mean": float(means[j]), "overall": float(overall[j]),
+            "deviation": float((in_cluster[j] - space.mean[j]) / width) if (width := space.deviation[j]) > 0 else 0.0,
+        }
+        for j, name in enumerate(prepared.preparation.names)
+    ]  # fmt: skip
+
+
+def _mean(X: Array) -> Array:
+    present = ~np.isnan(X)
+    return np.where(present, X, 0.0).sum(axis=0) / np.maximum(present.sum(axis=0), 1)
+
+
+def _distributions(session: Session, labels: Array, label: int) -> list[dict[str, Any]]:
+    """Histograms of the columns of the table, of the cluster and of all other rows."""
+    table = session.open_table()
+    sample = sample_rows(table.table.n_rows, SAMPLE)
+    is_member = labels[sample] == label
+    result = []
+    for column in table.columns[:MAX_COLUMNS]:
+        name = column.info.name
+        source = table.readable if name in table.readable.schema else table.table
+        values = source.column(name).gather(sample)
+        counts = _numbers(values, is_member) if values.dtype.is_numeric() else _categories(values, is_member)
+        if counts is not None:
+            result.append({"column": name, **counts})
+    return result
+
+
+def _numbers(column: pl.Series, is_member: Array) -> dict[str, Any] | None:
+    values = column.cast(pl.Float64).fill_null(np.nan).to_numpy()
+    present = np.isfinite(values)
+    if not present.any():
+        return None
+    low, high = inner_range(values[present])
+    high = high if high > low else low + (abs(low) or 1.0)
+    inside = np.clip(values, low, high)
+    counts = {
+        key: np.histogram(inside[present & mask], BINS, (low, high))[0]
+        for key, mask in (("cluster", is_member), ("rest", ~is_member))
+    }
+    return {"low": low, "high": high, **counts}
+
+
+def _categories(column: pl.Series, is_member: Array) -> dict[str, Any] | None:
+    if column.dtype.base_type() not in (pl.String, pl.Categorical, pl.Enum, pl.Boolean):
+        return None
+    texts = column.cast(pl.String).alias("v")
+    counts = texts.drop_nulls().value_counts().sort(["count", "v"], descending=[True, False])
+    if counts.height > 2 * MAX_CATEGORIES:
+        return None
+    labels = counts["v"].head(MAX_CATEGORIES).to_list()
+    parts = {"cluster": texts.filter(pl.Series(is_member)), "rest": texts.filter(pl.Series(~is_member))}
+    return {"labels": labels, **{key: [int((part == each).sum()) for each in labels] for key, part in parts.items()}}

@@ -1,0 +1,126 @@
+"""The columns of a table as the page shows them: what they hold, and what the preparation does with them."""
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from coterie.app.preparation_options import default_use, role_of
+from coterie.app.state import AUTO, CATEGORY, NUMBER, State
+from coterie.data.row_sample import sample_rows
+from coterie.data.tables.reader import Table
+from coterie.jobs.info import describe_column
+from coterie.machine import thread_count
+from coterie.plots.display import plain
+from coterie.preparation.column_selection import EXCLUDED, MAX_ONE_HOT, ROW_NAMES, ROW_WEIGHTS
+from coterie.preparation.fit_preparation import PreparedTable
+from coterie.preparation.transforms import NO_TRANSFORM, TRANSFORMS
+from coterie.report.inspection import ColumnInfo
+from coterie.web import inner_range
+
+BINS = 24  # of a small histogram
+SAMPLE = 50_000  # rows that give the range of a small histogram
+MOST_FREQUENT = 12  # categories of a small histogram
+MAX_TEXT = 60  # characters of an example
+REASONS = {EXCLUDED: "you left it out", ROW_NAMES: "names the rows", ROW_WEIGHTS: "weight of the rows"}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the table, without regard to the choices of the user."""
+
+    info: ColumnInfo
+    histogram: dict[str, Any] | None
+
+    @property
+    def is_number(self) -> bool:
+        return default_use(self.info.kind) == NUMBER
+
+
+def describe_columns(table: Table, original: Table) -> list[Column]:
+    """The columns; `table` is `original` with text and dates read as numbers where a fit does so."""
+
+    def describe(name: str) -> Column:
+        readable = table if name in table.schema else original
+        return Column(describe_column(readable, name, original), histogram(readable.column(name)))
+
+    with ThreadPoolExecutor(thread_count(None)) as pool:
+        return list(pool.map(describe, original.columns))
+
+
+def histogram(column: pl.Series) -> dict[str, Any] | None:
+    """Counts in bins of equal width, or of the most frequent values."""
+    present = column.drop_nulls()
+    if column.dtype.is_numeric():
+        values = present.cast(pl.Float64).to_numpy()
+        values = values[np.isfinite(values)]
+        if len(values) == 0:
+            return None
+        low, high = inner_range(values[sample_rows(len(values), SAMPLE)], float(values.min()), float(values.max()))
+        scale = BINS / (high - low) if high > low else 0.0
+        bins = np.clip((values - low) * scale, 0, BINS - 1).astype(np.uint8)
+        return {"counts": np.bincount(bins, minlength=BINS).tolist(), "low": low, "high": high}
+    if column.dtype.base_type() not in (pl.String, pl.Categorical, pl.Enum, pl.Boolean) or len(present) == 0:
+        return None
+    counts_by_value = (
+        present.cast(pl.String).alias("value").value_counts().sort(["count", "value"], descending=[True, False])
+    )
+    most = counts_by_value.head(MOST_FREQUENT)
+    return {"counts": most["count"].to_list(), "labels": [text[:MAX_TEXT] for text in most["value"].to_list()]}
+
+
+def column_views(columns: Iterable[Column], state: State, prepared: PreparedTable | None) -> list[dict[str, Any]]:
+    """All columns as JSON; `prepared` is None if the preparation failed, so that only defaults are known."""
+    reasons = {} if prepared is None else {each.name: each.reason for each in prepared.skipped}
+    sources = () if prepared is None else prepared.preparation.sources
+    return [plain(_view(column, state, prepared, reasons, column.info.name in sources)) for column in columns]
+
+
+def _view(
+    column: Column, state: State, prepared: PreparedTable | None, reasons: dict[str, str], is_used: bool
+) -> dict[str, Any]:
+    info, choice = column.info, state.columns.get(column.info.name, {})
+    name = info.name
+    reason = reasons.get(name, None if is_used else info.skipped)
+    is_used = is_used or (prepared is None and info.skipped is None)
+    preparation = None if prepared is None else prepared.preparation
+    is_category = preparation is not None and name in preparation.categories
+    transform = NO_TRANSFORM if preparation is None else preparation.transforms.get(name, NO_TRANSFORM)
+    original, _, reading = info.kind.partition(" → ")
+    return {
+        "name": name, "kind": "number" if original == "numeric" else original, "missing": info.missing,
+        "distinct": info.distinct, "min": info.least, "mean": info.mean, "max": info.most,
+        "histogram": column.histogram, "examples": [text[:MAX_TEXT] for text in info.examples],
+        "role": role_of(name, state, is_used, reason),
+        "reason": None if is_used else REASONS.get(reason or "", reason),
+        "reading": f"{original} read as numbers" if reading == "numeric" else None,
+        "as": CATEGORY if is_category or choice.get("as") == CATEGORY else NUMBER if column.is_number else CATEGORY,
+        "transform": transform, "transform_auto": choice.get("transform", AUTO) == AUTO,
+        "choices": {"roles": _roles(column), "as": _uses(column), "transforms": _transforms(column)},
+    }  # fmt: skip
+
+
+def _roles(column: Column) -> list[str]:
+    if column.info.kind == "empty":
+        return ["ignored"]
+    return ["feature", "ignored", "id", *(["weight"] if _is_weight(column) else [])]
+
+
+def _is_weight(column: Column) -> bool:
+    return column.info.kind == "numeric" and column.info.least is not None and column.info.least >= 0
+
+
+def _uses(column: Column) -> list[str]:
+    uses = [NUMBER] if column.is_number else []
+    return [*uses, *([CATEGORY] if 0 < column.info.distinct <= MAX_ONE_HOT else [])]
+
+
+def _transforms(column: Column) -> list[str]:
+    least = column.info.least
+    if not column.is_number or least is None:
+        return [AUTO, NO_TRANSFORM]
+    valid = [name for name, each in TRANSFORMS.items() if bool(each.is_valid(np.array(least)))]
+    return [AUTO, NO_TRANSFORM, *valid]

@@ -1,0 +1,139 @@
+"""Rows of the table with their clusters, sorted, filtered and in pages."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from coterie.app.execution import Outcome
+from coterie.app.failures import FieldError
+from coterie.app.open_table import MAX_PAGE, OpenTable
+from coterie.app.session import Session
+from coterie.app.views import row_silhouettes
+from coterie.core.arrays import Array
+from coterie.plots.display import plain
+from coterie.preparation.column_selection import DISTANCE, PROBABILITY
+
+BY_RUN = ("cluster", "distance", "silhouette")
+
+
+def rows(session: Session, query: Mapping[str, Any]) -> dict[str, Any]:
+    """One page of rows: `offset`, `count`, `sort`, `cluster`, `q` and the rows themselves select it."""
+    table, run_id = session.open_table(), query.get("run") or None
+    outcome = None if run_id is None else session.outcome(str(run_id))
+    outcome = None if outcome is None or outcome.content is None else outcome
+    offset, count = _number(query, "offset", 0), min(_number(query, "count", 100), MAX_PAGE)
+    mask = _mask(table, query, outcome)
+    sort = str(query.get("sort") or "")
+    order = None if not sort else _order(table, sort, outcome)
+    if order is None:
+        selected = np.flatnonzero(mask) if mask is not None else np.arange(table.table.n_rows)
+    else:
+        selected = order if mask is None else order[mask[order]]
+    chosen = selected[offset : offset + count]
+    views = plain(row_views(table, chosen, outcome))
+    return {"total": len(selected), "columns": table.table.columns, "rows": views}
+
+
+def row_views(table: OpenTable, chosen: Array, outcome: Outcome | None) -> list[dict[str, Any]]:
+    """Rows with their cells and, of a run, their cluster, distance, probability and silhouette."""
+    cells, about = table.cells(chosen.tolist()), _about(chosen, outcome)
+    return [{"row": int(row), "cells": texts, **each} for row, texts, each in zip(chosen, cells, about, strict=True)]
+
+
+def distances(outcome: Outcome) -> Array | None:
+    """(rows of the table,) the distance of each row from its center; NaN if it has none; None for other models."""
+    content = outcome.content
+    assert content is not None
+    rows = content.prepared.rows
+    if DISTANCE not in content.columns.names:
+        return None
+    values = np.full(len(rows.row_mask), np.nan)
+    values[rows.row_mask] = content.columns(slice(0, rows.n))[DISTANCE]
+    values[content.result.labels < 0] = np.nan
+    return values
+
+
+def _about(chosen: Array, outcome: Outcome | None) -> list[dict[str, Any]]:
+    if outcome is None or outcome.content is None:
+        return [{} for _ in chosen]
+    content = outcome.content
+    positions = outcome.prepared.positions[chosen]
+    used = positions[positions >= 0]
+    values = content.fitted.columns(content.prepared.rows.model_input, used) if len(used) else {}
+    silhouettes, labels = row_silhouettes(outcome)[chosen], content.result.labels[chosen]
+    about, i = [], 0
+    for position, label, silhouette in zip(positions.tolist(), labels.tolist(), silhouettes.tolist(), strict=True):
+        each: dict[str, Any] = {
+            "cluster": None if label < 0 else label, "distance": None, "probability": None,
+            "silhouette": silhouette if np.isfinite(silhouette) else None,
+        }  # fmt: skip
+        if position >= 0:
+            if label >= 0:
+                each |= {
+                    key: float(values[name][i])
+                    for key, name in (("distance", DISTANCE), ("probability", PROBABILITY))
+                    if name in values
+                }
+            i += 1
+        about.append(each)
+    return about
+
+
+def _mask(table: OpenTable, query: Mapping[str, Any], outcome: Outcome | None) -> Array | None:
+    """Mask of the rows that are selected; None: all rows."""
+    n, masks = table.table.n_rows, []
+    if query.get("bits") is not None:
+        bits = np.unpackbits(np.frombuffer(query["bits"], np.uint8), bitorder="little")[: len(table.displayed)]
+        masks.append(_at(table.displayed[np.flatnonzero(bits)], n))
+    if query.get("rows"):
+        masks.append(_at(np.array([_row(row, n) for row in query["rows"]], dtype=np.int64), n))
+    if query.get("q"):
+        masks.append(table.matching(str(query["q"])))
+    if query.get("cluster") not in (None, ""):
+        if outcome is None or outcome.content is None:
+            raise FieldError("Rows of a cluster need a run with clusters.", "run")
+        text = str(query["cluster"])
+        if not text.removeprefix("-").isdecimal():
+            raise FieldError(f"cluster must be a number; got {text!r}.", "run")
+        masks.append(outcome.content.result.labels == int(text))
+    return None if not masks else np.logical_and.reduce(masks)
+
+
+def _order(table: OpenTable, sort: str, outcome: Outcome | None) -> Array:
+    name = sort.removeprefix("-")
+    if name not in BY_RUN or name in table.table.schema:
+        return table.sorted_rows(sort)
+    if outcome is None or outcome.content is None:
+        raise FieldError(f"Sorting by {name} needs a run with clusters.", "run")
+    values: Any = outcome.content.result.labels.astype(np.float64)
+    if name == "cluster":
+        values = np.where(values < 0, np.nan, values)
+    elif name == "silhouette":
+        values = row_silhouettes(outcome)
+    else:
+        values = distances(outcome)
+        if values is None:
+            raise FieldError("This algorithm has no distances from centers.", "run")
+    order: Array = np.argsort(-values if sort.startswith("-") else values, kind="stable")
+    return order
+
+
+def _at(rows: Array, n: int) -> Array:
+    mask = np.zeros(n, dtype=bool)
+    mask[rows] = True
+    return mask
+
+
+def _row(value: Any, n: int) -> int:
+    text = str(value)
+    if not text.isdecimal() or int(text) >= n:
+        raise FieldError(f"rows must be numbers from 0 to {n - 1}; got {text!r}.", "rows")
+    return int(text)
+
+
+def _number(query: Mapping[str, Any], name: str, default: int) -> int:
+    text = str(query.get(name, default))
+    if not text.isdecimal():
+        raise FieldError(f"{name} must be a whole number of at least 0; got {text!r}.", "rows")
+    return int(text)

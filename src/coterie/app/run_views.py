@@ -1,0 +1,165 @@
+"""Runs as JSON: what is stored about a result, and what the page shows of it."""
+
+from dataclasses import asdict, dataclass, field
+from threading import Event
+from typing import Any
+
+from coterie.algorithms import algorithm_of
+from coterie.app.execution import Outcome, has_tree, is_watchable
+from coterie.app.failures import in_page
+from coterie.app.state import Run
+from coterie.palette import colours
+from coterie.plots.display import plain
+from coterie.report.html.report import Absent
+from coterie.report.results import Choice, ClusterSummary
+from coterie.selection.choose_k_result import CriterionResult, criterion_values
+from coterie.selection.votes import NAMES
+
+
+@dataclass
+class LiveRun:
+    """The progress of a run, and what is known about its result."""
+
+    status: str = "queued"  # queued, running, done, failed, cancelled
+    stopped: bool = False  # done, but stopped early
+    error: dict[str, Any] | None = None
+    progress: dict[str, Any] | None = None
+    info: dict[str, Any] | None = None  # as stored
+    cancel: Event = field(default_factory=Event)
+
+
+def info_of(outcome: Outcome, run: Run, *, stopped: bool, seconds: float) -> dict[str, Any]:
+    """All that the page shows about a result, as JSON that is stored with the workspace."""
+    content, choice = outcome.content, outcome.choice
+    info: dict[str, Any] = {
+        "seconds": seconds, "stopped": stopped, "key": outcome.prepared.key, "k": None, "scores": {}, "sizes": [],
+        "silhouette": None, "noise": None, "converged": True, "iterations": None, "clusters": [], "profile": None,
+        "choice": None if choice is None else _choice(choice, outcome), "notes": [], "warnings": [],
+        "rows_used": outcome.prepared.prepared.rows.n, "columns": list(outcome.prepared.prepared.preparation.names),
+    }  # fmt: skip
+    result = outcome.comparison if content is None else content.result
+    if result is not None:
+        info |= {"notes": [in_page(text) for text in result.notes], "warnings": [in_page(t) for t in result.warnings]}
+    if content is None:
+        return info
+    result, fitted = content.result, content.fitted
+    sizes = [0] * result.k
+    for cluster in content.clusters:
+        sizes[cluster.label] = cluster.rows
+    measured = content.measured
+    return plain(info | {
+        "seconds": seconds if result.seconds is None else result.seconds, "k": result.k, "scores": result.scores,
+        "sizes": sizes, "noise": result.noise, "converged": result.converged, "iterations": result.iterations,
+        "silhouette": None if isinstance(measured, Absent) else measured.mean,
+        "no_silhouette": measured.reason if isinstance(measured, Absent) else None,
+        "clusters": [cluster_view(each) for each in content.clusters], "profile": _profile(content.clusters),
+        "fit": {
+            "options": {name: value for name, value in fitted.options.items() if _is_plain(value)},
+            "notes": list(fitted.notes), "warnings": list(fitted.warnings),
+            "sweep_ks": None if fitted.sweep_ks is None else list(fitted.sweep_ks),
+        },
+    })  # fmt: skip
+
+
+def cluster_view(cluster: ClusterSummary) -> dict[str, Any]:
+    rule = cluster.rule
+    return {
+        "label": cluster.label, "rows": cluster.rows, "share": cluster.share, "silhouette": cluster.silhouette,
+        "rule": None if rule is None or not rule.describes else {
+            "text": rule.text, "precision": rule.precision, "coverage": rule.coverage,
+        },
+        "stands_out_by": [
+            {"column": each.column, "deviation": each.deviation, "share": each.share, "overall": each.overall}
+            for each in cluster.stands_out_by
+        ],
+        "means": cluster.means,
+    }  # fmt: skip
+
+
+def run_view(run: Run, live: LiveRun, options: dict[str, Any] | None) -> dict[str, Any]:
+    """A run as it is in the list of runs; `options` are those of the preparation now."""
+    info = live.info or {}
+    method, k = algorithm_of(run.algorithm), info.get("k")
+    k = k if k is not None or not isinstance(run.k, int) else run.k
+    choice = info.get("choice")
+    return {
+        "id": run.id, "kind": run.kind, "title": title_of(run, k), "algorithm": run.algorithm, "k": k,
+        "k_requested": run.k, "options": run.options, "seed": run.seed, "seconds": info.get("seconds"),
+        "status": live.status, "stopped": live.stopped, "error": live.error,
+        "progress": live.progress if live.status in ("queued", "running") else None,
+        "scores": info.get("scores", {}), "silhouette": info.get("silhouette"), "noise": info.get("noise"),
+        "sizes": info.get("sizes", []), "names": names_of(run, k or 0), "colors": colors_of(run, k or 0),
+        "parent": run.parent, "key": info.get("key"), "converged": info.get("converged"),
+        "iterations": info.get("iterations"), "watch": run.kind != "merge" and is_watchable(run.algorithm),
+        "tree": run.kind != "merge" and has_tree(run.algorithm), "finds_k": method.finds_k,
+        "choice": None if choice is None else {name: choice[name] for name in ("recommended", "strength", "heading")},
+        "current_preparation": run.preparation == options,
+    }  # fmt: skip
+
+
+def result_view(run: Run, live: LiveRun) -> dict[str, Any]:
+    """The result of a run, with the names and colours of its clusters."""
+    info = live.info or {}
+    k = info.get("k") or 0
+    names, colors = names_of(run, k), colors_of(run, k)
+    clusters = [
+        {**each, "name": names[each["label"]], "color": colors[each["label"]]} for each in info.get("clusters", [])
+    ]
+    heading = title_of(run, info.get("k"))
+    return {
+        "heading": heading, "clusters": clusters,
+        **{name: info.get(name) for name in ("notes", "warnings", "rows_used", "columns", "profile", "choice")},
+        "no_silhouette": info.get("no_silhouette"),
+    }  # fmt: skip
+
+
+def title_of(run: Run, k: int | None) -> str:
+    title = algorithm_of(run.algorithm).title
+    title = title[:1].upper() + title[1:]
+    if run.kind == "choose":
+        return f"Comparison of K, {title}"
+    ending = {"merge": ", merged", "cut": ", cut"}.get(run.kind, "")
+    return f"{title}{'' if k is None else f', K = {k}'}{ending}"
+
+
+def names_of(run: Run, k: int) -> list[str]:
+    """The name of each cluster: the one that the user gave, or its number."""
+    return [run.names.get(str(label), str(label)) for label in range(k)]
+
+
+def colors_of(run: Run, k: int) -> list[str]:
+    return [run.colors.get(str(label), color) for label, color in enumerate(colours(k))]
+
+
+def _choice(choice: Choice, outcome: Outcome) -> dict[str, Any]:
+    ks = [row["k"] for row in choice.table]
+    kept = outcome.details is not None and outcome.details.rows == outcome.details.n
+    return plain({**asdict(choice), "ks": ks, "kept": kept, "criteria": _criteria(outcome)})
+
+
+def _criteria(outcome: Outcome) -> list[dict[str, Any]]:
+    """The values and the vote of each criterion, as in the events of the run."""
+    if outcome.details is None:
+        return []
+    values = criterion_values(outcome.details.sweep, outcome.details.results)
+    return [criterion_view(CriterionResult.of(vote, values)) for vote in outcome.details.votes]
+
+
+def criterion_view(result: CriterionResult) -> dict[str, Any]:
+    vote, ks = result.vote, sorted(result.values)
+    return {
+        "criterion": vote.criterion, "name": NAMES[vote.criterion], "k": vote.k, "ks": ks,
+        "values": [result.values[k] for k in ks], "note": vote.note,
+    }  # fmt: skip
+
+
+def _profile(clusters: tuple[ClusterSummary, ...]) -> dict[str, Any] | None:
+    """Means of the columns in each cluster."""
+    if not clusters:
+        return None
+    columns = list(clusters[0].means)
+    return {"columns": columns, "values": [[each.means.get(name) for name in columns] for each in clusters]}
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, str | int | float | bool | None)

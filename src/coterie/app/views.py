@@ -1,0 +1,111 @@
+"""Answers about runs and maps."""
+
+from typing import Any
+
+import numpy as np
+
+from coterie.app import maps
+from coterie.app.blob import blob, label_codes
+from coterie.app.execution import Outcome
+from coterie.app.failures import FieldError, NotAvailable
+from coterie.app.run_views import colors_of, names_of, result_view, run_view
+from coterie.app.session import Session
+from coterie.core.arrays import Array
+from coterie.palette import colours
+from coterie.plots import DendrogramDisplay
+from coterie.plots.display import plain
+from coterie.plots.silhouette_plot import SilhouetteDisplay
+from coterie.selection import ChooseK
+
+UNKNOWN = -128  # code of a silhouette that was not computed
+MAX_HEIGHTS = 200
+
+
+def map_of(session: Session, kind: str, x: str | None, y: str | None, run_id: str | None) -> bytes:
+    """The displayed rows on two axes, as they are prepared now, or as they were for a run."""
+    table = session.open_table()
+    if run_id is None:
+        prepared = session.prepared()
+    else:
+        run = session.run(run_id)
+        prepared = table.prepared(run.preparation, run.algorithm)
+    if kind == "columns":
+        if x is None or y is None:
+            raise FieldError("A map of columns needs x and y.", "map")
+        return maps.columns_map(table, prepared, x, y)
+    if kind not in maps.KINDS:
+        raise FieldError(f"kind must be one of {', '.join(maps.KINDS)}; got {kind!r}.", "map")
+    return maps.axes_map(table, prepared) if kind == "axes" else maps.neighbours_map(table, prepared)
+
+
+def run_of(session: Session, run_id: str) -> dict[str, Any]:
+    """A run with its result."""
+    with session.lock:
+        run, live = session.run(run_id), session.live[run_id]
+        view = run_view(run, live, session.options())
+        return view if live.status != "done" else {**view, **result_view(run, live)}
+
+
+def labels_of(session: Session, run_id: str, k: str | None = None) -> bytes:
+    """The clusters of the displayed rows, and their silhouettes where they are known."""
+    outcome, run = session.outcome(run_id), session.run(run_id)
+    if k is not None:
+        labels, n_clusters = _sweep_labels(session.details(run_id), outcome, k), int(k)
+        silhouettes, noise = np.full(len(labels), np.nan), None
+        names, colors = [str(j) for j in range(n_clusters)], colours(n_clusters)
+    elif outcome.content is None:
+        raise NotAvailable("This run compares numbers of clusters: open one of them.")
+    else:
+        n_clusters = outcome.content.result.k
+        labels, silhouettes = outcome.content.result.labels, row_silhouettes(outcome)
+        names, colors, noise = names_of(run, n_clusters), colors_of(run, n_clusters), outcome.content.result.noise
+    displayed = session.open_table().displayed
+    codes = label_codes(labels[displayed], n_clusters)
+    shown = silhouettes[displayed]
+    is_known = np.isfinite(shown)
+    hundredths = np.where(is_known, np.rint(100 * np.where(is_known, shown, 0.0)), UNKNOWN).astype(np.int8)
+    header = {
+        "run": run_id, "k": n_clusters, "m": len(displayed), "names": names, "colors": colors,
+        "noise": noise or 0, "unused": int(np.count_nonzero(~outcome.prepared.prepared.rows.row_mask)),
+    }  # fmt: skip
+    return blob(header, {"labels": codes, "silhouettes": hundredths})
+
+
+def row_silhouettes(outcome: Outcome) -> Array:
+    """(rows of the table,) the silhouettes of the rows that were measured; NaN for others."""
+    assert outcome.content is not None
+    row_mask, measured = outcome.content.members.rows.row_mask, outcome.content.measured
+    values = np.full(len(row_mask), np.nan)
+    if isinstance(measured, SilhouetteDisplay) and measured.rows_ is not None:
+        values[np.flatnonzero(row_mask)[measured.rows_]] = measured.silhouettes_
+    return values
+
+
+def _sweep_labels(details: ChooseK | None, outcome: Outcome, k: str) -> Array:
+    """The clusters of all rows in the fit for one K of a comparison."""
+    if details is None or not k.isdecimal() or int(k) not in details.sweep.ks:
+        raise NotAvailable(f"K = {k} was not compared in this run.", "k")
+    rows, model = outcome.prepared.prepared.rows, details.sweep.model(int(k))
+    if len(model.labels_) == rows.n:
+        return rows.expand(np.asarray(model.labels_))
+    if int(k) == 1:
+        return rows.expand(np.zeros(rows.n, np.int64))
+    return rows.expand(np.asarray(model.predict(rows.model_input)))
+
+
+def tree_of(session: Session, run_id: str) -> dict[str, Any]:
+    """The heights of the last merges, and the top of the tree as brackets."""
+    outcome = session.outcome(run_id)
+    content = outcome.content
+    heights = session.tree_heights(run_id)
+    assert content is not None
+    k = content.result.k
+    display = DendrogramDisplay.from_result(np.asarray(content.fitted.model.linkage_matrix_), n_clusters=k)
+    descending = np.sort(heights)[::-1]
+    return plain(
+        {
+            "leaves": len(heights) + 1, "heights": descending[:MAX_HEIGHTS], "k_now": k, "height_now": display.height,
+            "max": float(descending[0]) if len(descending) else 0.0, "x": display.x, "y": display.y,
+            "names": display.leaves, "sizes": display.sizes, "cluster": display.cluster,
+        }
+    )  # fmt: skip

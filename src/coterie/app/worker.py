@@ -1,0 +1,32 @@
+"""One thread that executes runs, one after another."""
+
+import queue
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+
+class Worker:
+    """A thread that executes functions in the order in which they were submitted."""
+
+    def __init__(self) -> None:
+        self._queue: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name="coterie-runs", daemon=True)
+        self._thread.start()
+
+    def submit(self, function: Callable[[], None]) -> None:
+        self._queue.put(function)
+
+    def cancel_all(self, live: Mapping[str, Any]) -> None:
+        """Cancel all runs that are waiting or running."""
+        for run in live.values():
+            if run.status in ("queued", "running"):
+                run.cancel.set()
+
+    def stop(self) -> None:
+        """End the thread after the function that it executes."""
+        self._queue.put(None)
+
+    def _work(self) -> None:
+        while (function := self._queue.get()) is not None:
+            function()

@@ -1,0 +1,73 @@
+"""Opens the page of the app in Chromium. A test fails if the page logs an error or requests anything from elsewhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from browser import Visit
+
+WIDE, PHONE = (1280, 800), (390, 844)
+OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+
+
+class PageVisit(Visit):
+    """The page of the app in a browser."""
+
+    def go(self, name: str) -> None:
+        """Open one of the steps by its link."""
+        self.page.get_by_role("link", name=name, exact=True).click()
+
+    def wait(self, selector: str, seconds: float = 30) -> Any:
+        found = self.page.locator(selector).first
+        found.wait_for(timeout=1000 * seconds)
+        return found
+
+    def button(self, name: str, exact: bool = True) -> Any:
+        return self.page.get_by_role("button", name=name, exact=exact)
+
+    def texts(self, selector: str) -> list[str]:
+        return self.page.locator(selector).all_inner_texts()
+
+    def text(self, selector: str) -> str:
+        return self.page.locator(selector).first.inner_text()
+
+    def drag(self, selector: str, *shares: tuple[float, float]) -> None:
+        """Press the pointer at the first place of an element and release it at the last; in shares of its size."""
+        box = self.page.locator(selector).first.bounding_box()
+        places = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in shares]
+        self.page.mouse.move(*places[0])
+        self.page.mouse.down()
+        for place in places[1:]:
+            self.page.mouse.move(*place, steps=4)
+        self.page.mouse.up()
+        self.settle()
+
+
+@pytest.fixture
+def open_page(chromium, server, client):
+    """A function that opens the page and returns a `PageVisit`; every call is another browser window."""
+    client.workspace()  # waits until the libraries are loaded
+    opened: list[PageVisit] = []
+
+    def go(step: str = "data", size: tuple[int, int] = WIDE, dark: bool = False) -> PageVisit:
+        page = chromium[True].browser.new_context(accept_downloads=True).new_page()
+        page.set_viewport_size({"width": size[0], "height": size[1]})
+        page.emulate_media(color_scheme="dark" if dark else "light", reduced_motion="reduce")
+        seen = PageVisit(page)
+        opened.append(seen)
+        page.on("console", lambda message: seen.errors.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: seen.errors.append(error.stack or str(error)))
+        own = (server.address, "data:", "blob:")
+        page.on("request", lambda asked: None if asked.url.startswith(own) else seen.outside.append(asked.url))
+        page.goto(server.url)
+        page.goto(f"{server.address}#/{step}")
+        seen.wait(".page > :not(.empty:has-text('Loading'))")
+        return seen
+
+    yield go
+    for seen in opened:
+        seen.page.context.close()
+        assert not seen.outside, f"the page asked for {seen.outside}"
+        assert seen.forgiven or not seen.errors, f"the page logged {seen.errors}"

@@ -1,0 +1,178 @@
+"""Other pages, other users, other names of this machine, and files outside the start folder."""
+
+import os
+
+import pytest
+
+WRITES = [
+    ("POST", "/api/open", {"demo": "moons"}),
+    ("POST", "/api/upload?name=a.csv", b"a,b\n1,2\n"),
+    ("POST", "/api/runs", {"algorithm": "kmeans", "k": 2}),
+    ("DELETE", "/api/runs/r1", None),
+    ("POST", "/api/undo", None),
+]
+READS = ["/", "/api/workspace", "/api/events", "/api/map", "/api/export/workspace"]
+
+
+def test_the_token_becomes_a_cookie_that_scripts_cannot_read_and_other_sites_do_not_send(client):
+    answer = client.ask("GET", f"/?token={client.token}", Cookie=None)
+    assert answer.status == 303
+    assert answer.headers["location"] == "/"
+    cookie = answer.headers["set-cookie"]
+    assert f"coterie_{client.port}={client.token}" in cookie
+    assert "HttpOnly" in cookie
+    assert "samesite=strict" in cookie.lower()
+
+
+@pytest.mark.parametrize("token", ["", "x", "é", "a" * 5000])
+def test_a_wrong_token_gives_no_cookie(client, token):
+    from urllib.parse import quote
+
+    answer = client.ask("GET", f"/?token={quote(token)}", Cookie=None)
+    assert answer.status == 401
+    assert "set-cookie" not in answer.headers
+
+
+@pytest.mark.parametrize("path", READS)
+@pytest.mark.parametrize("cookie", [None, "coterie=1", "coterie_{port}=", "coterie_{port}=wrong"])
+def test_nothing_can_be_read_without_the_cookie(client, path, cookie):
+    answer = client.ask("GET", path, Cookie=cookie and cookie.format(port=client.port))
+    assert answer.status == 401
+    assert "error" in answer.json
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "localhost.evil.example:{port}", ""]
+)
+@pytest.mark.parametrize("path", ["/", "/api/workspace"])
+def test_a_name_that_was_rebound_to_this_machine_is_refused_even_with_the_cookie(client, host, path):
+    assert client.ask("GET", path, Host=host.format(port=client.port)).status == 421
+
+
+def test_localhost_is_a_name_of_the_server(client):
+    assert client.ask("GET", "/api/ping", Host=f"localhost:{client.port}").status == 204
+
+
+@pytest.mark.parametrize("method, path, body", WRITES)
+@pytest.mark.parametrize(
+    "origin", [None, "null", "http://evil.example", "https://127.0.0.1:{port}", "http://127.0.0.1"]
+)
+def test_a_page_of_another_origin_can_change_nothing(client, method, path, body, origin):
+    before = client.workspace()["revision"]
+    answer = client.ask(method, path, body, Origin=origin and origin.format(port=client.port))
+    assert answer.status == 403
+    assert client.workspace()["revision"] == before
+
+
+@pytest.mark.parametrize("method, path, body", WRITES)
+def test_a_form_of_another_page_lacks_the_header(client, method, path, body):
+    before = client.workspace()["revision"]
+    assert client.ask(method, path, body, X_Coterie=None).status == 403
+    assert client.workspace()["revision"] == before
+
+
+def test_other_origins_get_no_permission_and_no_frame(client):
+    answer = client.ask("OPTIONS", "/api/runs", Origin="http://evil.example", Access_Control_Request_Method="POST")
+    assert answer.status == 403
+    for path in ("/", "/api/workspace"):
+        headers = client.get(path).headers
+        assert not [name for name in headers if name.startswith("access-control")]
+        assert headers["x-frame-options"] == "DENY"
+        assert "frame-ancestors 'none'" in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+
+
+def test_the_policy_of_the_page_is_that_of_the_report_and_its_own_server(client):
+    page = client.get("/").data.decode()
+    policy = page.partition('http-equiv="Content-Security-Policy" content="')[2].partition('"')[0]
+    policy = policy.replace("&#x27;", "'")
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert policy.endswith("connect-src 'self'")
+    assert "unsafe" not in policy
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../secret.csv",
+        "/etc/passwd",
+        "..",
+        ".",
+        "",
+        "a\x00.csv",
+        "sub/../../secret.csv",
+        "link.csv",
+        "linked/secret.csv",
+    ],
+)
+def test_no_name_leads_out_of_the_start_folder(client, folder, name):
+    (folder.parent / "secret.csv").write_text("a,b\n1,2\n3,4\n")
+    for link, target in (("link.csv", folder.parent / "secret.csv"), ("linked", folder.parent)):
+        if not (folder / link).is_symlink():
+            os.symlink(target, folder / link)
+    answer = client.post("/api/open", {"path": name}, 400)
+    assert answer.error["field"] == "file"
+
+
+def test_a_link_inside_the_start_folder_is_a_table(client, folder):
+    (folder / "inside.csv").write_text("a,b\n1,2\n3,4\n5,9\n")
+    if not (folder / "inside_link.csv").is_symlink():
+        os.symlink(folder / "inside.csv", folder / "inside_link.csv")
+    assert client.post("/api/open", {"path": "inside_link.csv"}).json["table"]["rows"] == 3
+
+
+@pytest.mark.parametrize("name", ["../../up.csv", "..\\..\\up.csv", "/tmp/up.csv", "C:\\up.csv", "a/../../../up.csv"])
+def test_the_name_of_an_upload_is_only_a_name(client, server, folder, name):
+    from urllib.parse import quote
+
+    view = client.post(f"/api/upload?name={quote(name)}", b"a,b\n1,2\n3,4\n").json
+    assert view["table"]["name"] == "up.csv"
+    session = server.loader.session()
+    assert session.table.path.is_relative_to(session.store.folder)
+    assert not list(folder.parent.glob("up.csv"))
+
+
+@pytest.mark.parametrize("name", ["", "a", "evil.py", "a.csv.exe", "..", "x/.csv/.."])
+def test_only_tables_can_be_uploaded(client, name):
+    from urllib.parse import quote
+
+    assert client.post(f"/api/upload?name={quote(name)}", b"a\n1\n", 400).error["field"] == "file"
+
+
+def test_uploads_are_private(client, server):
+    client.post("/api/upload?name=private.csv", b"a,b\n1,2\n3,4\n")
+    path = server.loader.session().table.path
+    assert path.parent.stat().st_mode & 0o077 == 0
+
+
+def test_an_upload_that_is_too_large_is_refused_and_nothing_of_it_stays(client, server, monkeypatch):
+    monkeypatch.setattr("coterie.app.routes.MAX_UPLOAD", 1000)
+    before = client.workspace()["revision"]
+    for headers in ({}, {"Transfer_Encoding": "chunked"}):
+        body = b"a,b\n" + b"1,2\n" * 1000
+        data = body if not headers else f"{len(body):x}\r\n".encode() + body + b"\r\n0\r\n\r\n"
+        answer = client.ask("POST", "/api/upload?name=large.csv", data, **headers)
+        assert answer.status == 413
+        assert answer.error["field"] == "file"
+    assert client.workspace()["revision"] == before
+    assert not list(server.loader.session().store.folder.rglob("large.csv"))
+
+
+def test_a_request_that_is_too_large_is_refused(client, monkeypatch):
+    monkeypatch.setattr("coterie.app.routes.MAX_JSON", 100)
+    assert client.ask("POST", "/api/open", b"x" * 1000).status == 413
+
+
+@pytest.mark.parametrize("body", [b"", b"[1]", b"{", b"\xff\xfe", b'"text"'])
+@pytest.mark.parametrize("path", ["/api/open", "/api/columns", "/api/runs", "/api/paste"])
+def test_a_request_that_is_no_object_is_an_error_with_a_sentence(client, path, body):
+    answer = client.ask("POST", path, body)
+    assert answer.status in (200, 201, 400, 409)
+    if answer.status >= 400:
+        assert answer.error["message"].endswith(".")
+
+
+def test_an_unknown_address_and_a_wrong_method_are_errors_in_json(client):
+    assert client.ask("GET", "/api/nothing").status == 404
+    assert client.ask("POST", "/api/workspace", {}).status in (404, 405)
+    assert client.ask("GET", "/static/../../etc/passwd").status == 404
