@@ -51,6 +51,8 @@ NOT_COVERED: dict[str, str] = {  # names, or packages as a whole
                      "Split", "Splitting", "Stability", "Sweep", "Tendency", "Valleys", "Vote")
     },
     "datasets.GaussianTruth": RESULT,
+    "seeding.default_method": "the name of one of the methods, which have laws",
+    "traces.Recording": RESULT,
     "traces.Step": RESULT,
     "traces.Trace": RESULT,
 }  # fmt: skip

@@ -54,6 +54,12 @@ def test_within_and_between_make_the_total(rows, data):
     assert parts == pytest.approx(whole, rel=1e-9, abs=1e-9 * max(1.0, np.abs(rows).max() ** 2) * w.sum() * 1e-6)
 
 
+def test_rows_without_weight_do_not_matter_whatever_their_scale():
+    rows, w = np.array([[1e-62], [3e-62], [1e180]]), np.array([1.0, 1.0, 0.0])
+    assert metrics.inertia(rows, [0, 0, 0], sample_weight=w) == pytest.approx(2e-124)
+    assert metrics.tss(rows, sample_weight=w) == pytest.approx(2e-124)
+
+
 @pytest.mark.parametrize("shift", [0.0, 1e7])
 def test_scikit_learn_agrees(shift):
     moved = X + shift

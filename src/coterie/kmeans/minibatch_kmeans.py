@@ -206,6 +206,8 @@ class MiniBatchKMeans(Traced, Partitional):
             state = self._initial_state(model, rows, engine_of_rows, n_init, rng)
         else:
             rng, model, state = self._random, self._model(), self._state
+        if first:
+            self._learn_columns(X, source)
         if is_in_memory(source) and not is_on_device:  # one part, because the rows are one batch
             source, engine = in_memory(source.pick(slice(None)), as_one_part=True)
         stats, _ = engine.scan(partial(model.e_step, state.params), source, None)
@@ -215,8 +217,6 @@ class MiniBatchKMeans(Traced, Partitional):
         )  # fmt: skip
         stats, memos = engine.scan(partial(model.e_step, state.params), source, None)
         labels = source.join(engine.map(partial(model.assign, state.params), source, memos))
-        if first:
-            self._learn_columns(X, source)
         detach(self, "history_", "converged_")  # of an earlier `fit`
         self.n_steps_ = self.n_iter_ = 1 if first else self.n_steps_ + 1
         self._publish(state, rng, labels, stats)

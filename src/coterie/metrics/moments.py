@@ -137,6 +137,8 @@ def scatter_about(means: Means, chunk: Chunk) -> Scatter:
         return Scatter(*kernels.for_labels(chunk.X).cluster_scatter(chunk.X, chunk.w, chunk.y, *means))
     k, w, labels = len(means.pivot), chunk.w, chunk.y.astype(np.int32)
     shifted = _as_float64(chunk.X) if sparse.issparse(chunk.X) else _as_float64(chunk.X) - means.pivot[labels]
+    if w is not None and not sparse.issparse(shifted):
+        shifted[w == 0] = 0.0  # in units of the other rows, their squares could overflow
     squares = kernels.for_centers(shifted, k).assigned_squares(shifted, means.offset, labels)
     distances = np.sqrt(squares)
     return Scatter(*(np.bincount(labels, part if w is None else part * w, k) for part in (squares, distances)))

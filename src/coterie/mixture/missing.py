@@ -57,10 +57,13 @@ def patterns(X: np.ndarray) -> list[Pattern]:
 def log_joint(X: np.ndarray, g: Gaussians, patterns: list[Pattern]) -> np.ndarray:
     """log p(observed part of x, z) of each row and component (n, k)."""
     k, covariances = len(g.offset), _covariances(g)
-    joint = np.empty((len(X), k))
+    parts = []
     for pattern in patterns:
         rows = _rows(X, pattern)
-        joint[pattern.rows] = kernels.for_centers(rows, k).log_joint(rows, _view(g, covariances, pattern).marginal)
+        parts.append(kernels.for_centers(rows, k).log_joint(rows, _view(g, covariances, pattern).marginal))
+    joint = np.empty((len(X), k), np.result_type(X.dtype, *parts))
+    for pattern, part in zip(patterns, parts, strict=True):
+        joint[pattern.rows] = part
     return joint
 
 

@@ -17,6 +17,7 @@ from coterie.persistence.encode import Encoder
 
 WITHOUT_EFFECT = ("engine", "n_jobs", "callback", "verbose", "checkpoint")  # options that do not change the result
 BLOCK_VALUES = 1 << 16  # values whose hash values are computed at a time
+VALUES = "values of X, sample_weight and y"  # name of the hash value of the rows, which says nothing to a person
 SHORT = 60  # maximum number of characters of a value that is shown in full
 
 
@@ -43,7 +44,7 @@ def fingerprint(estimator: Any, source: Source, engine: Engine) -> dict[str, str
         "estimator": type(estimator).__name__,
         **options,
         "X": f"{n} rows of {d} columns, {source.dtype}",
-        "values of X, sample_weight and y": engine.sum(_rows, source).total.tobytes().hex(),
+        VALUES: engine.sum(_rows, source).total.tobytes().hex(),
     }
 
 
@@ -53,7 +54,7 @@ def differences(before: dict[str, str], now: dict[str, str]) -> list[str]:
     for name in {**now, **before}:
         old, new = before.get(name, "nothing"), now.get(name, "nothing")
         if old != new:
-            is_short = max(len(old), len(new)) <= SHORT
+            is_short = name != VALUES and max(len(old), len(new)) <= SHORT
             changes.append(f"{name} was {old} and is {new}" if is_short else f"{name} changed")
     return changes
 

@@ -90,7 +90,7 @@ def condensed_tree(model: Any, *, max_clusters: int = BOXES, ax: Any = None) -> 
     >>> from coterie import HDBSCAN, plots
     >>> from coterie.datasets import make_moons
     >>> model = HDBSCAN(15).fit(make_moons(200, noise=0.05, random_state=0)[0])
-    >>> plots.condensed_tree(model).label.tolist()
-    [-1, 0, 1]
+    >>> int((plots.condensed_tree(model).label >= 0).sum())  # boxes in colour
+    2
     """
     return CondensedTreeDisplay.from_estimator(model, max_clusters=max_clusters, ax=ax)._drawn()

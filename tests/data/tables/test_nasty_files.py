@@ -60,6 +60,10 @@ READ = {  # text, and the columns that a person sees in it
     "quoted header between rows": ('"a","b"\n1,1.5\n2,2.5\n"a","b"\n3,3.5\n', A),
     "units after the header": ("a,b\nkg,cm\n1,1.5\n2,2.5\n3,3.5\n", A),
     "units in brackets": ("n;a;b\n;[EUR];(m/s)\nx;1;1,5\ny;2;2,5\nz;3;3,5\n", NAMES),
+    "a row in which one field looks like a unit": (
+        'a,b,c\n"1,5",s,"two\nlines"\n0,0,0\n1,1,1\n',
+        {"a": ["1,5", "0", "1"], "b": ["s", "0", "1"], "c": ["two\nlines", "0", "1"]},
+    ),
     "text that looks like units": ("a,b\nm,g\nm,kg\ng,kg\n", {"a": ["m", "m", "g"], "b": ["g", "kg", "kg"]}),
     "names that repeat": ("a,b\na,c\nb,b\nb,a\n", {"a": ["a", "b", "b"], "b": ["c", "b", "a"]}),
     "lines in quotes": ('"a,b"\n"1,1.5"\n"2,2.5"\n"3,3.5"\n', A),

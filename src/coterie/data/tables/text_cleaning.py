@@ -83,7 +83,7 @@ def detect_cleaning(head: str, tail: str, is_whole: bool, header_row: int | None
         formulas=formulas,
         skip=skip,
         repeated_header=_is_repeated(raw if is_whole else [*raw, *tail.split("\n")], separator),
-        units=_has_units(body, separator),
+        units='"' not in "".join(raw[:2]) and _has_units(body, separator),
         comments=comments,
         words=not has_delimiter and '"' not in head and _is_words(body),
         trailing=_trailing(body, separator),
@@ -191,7 +191,7 @@ def _is_repeated(lines: list[str], separator: str) -> bool:
 
 
 def _has_units(body: list[str], separator: str) -> bool:
-    """Whether the second line has units only, and the third has numbers in these columns."""
+    """Whether the second line has units of most columns, and the third has numbers in these columns."""
     if len(body) < 3 or separator not in body[0]:
         return False
     _, units, row = ([field.strip() for field in line.split(separator)] for line in body[:3])
@@ -200,7 +200,7 @@ def _has_units(body: list[str], separator: str) -> bool:
     is_plausible = all(unit or not has for unit, has in zip(are_units, has_unit, strict=True)) and any(has_unit)
     return (
         is_plausible
-        and len(units) == len(row)
+        and 2 * sum(has_unit) > len(units) == len(row)
         and all(NUMBER.fullmatch(value) or not has for value, has in zip(row, has_unit, strict=True))
     )
 
