@@ -146,8 +146,8 @@ class OpenTable:
         for name in self.table.columns:
             column = self.table.column(name)
             if not column.dtype.is_nested() and column.dtype != pl.Binary:
-                found = column.cast(pl.String).str.to_lowercase().str.contains(text.lower(), literal=True)
-                mask |= found.fill_null(False).to_numpy()
+                is_match = column.cast(pl.String).str.to_lowercase().str.contains(text.lower(), literal=True)
+                mask |= is_match.fill_null(False).to_numpy()
         return mask
 
     def values(self, names: Sequence[str]) -> bytes:

@@ -133,8 +133,8 @@ def colors_of(run: Run, k: int) -> list[str]:
 
 def _choice(choice: Choice, outcome: Outcome) -> dict[str, Any]:
     ks = [row["k"] for row in choice.table]
-    kept = outcome.details is not None and outcome.details.rows == outcome.details.n
-    return plain({**asdict(choice), "ks": ks, "kept": kept, "criteria": _criteria(outcome)})
+    has_all_fits = outcome.details is not None and outcome.details.rows == outcome.details.n
+    return plain({**asdict(choice), "ks": ks, "kept": has_all_fits, "criteria": _criteria(outcome)})
 
 
 def _criteria(outcome: Outcome) -> list[dict[str, Any]]:
