@@ -120,7 +120,6 @@ def test_cancel_ends_a_run_and_nothing_is_lost(client, open_page):
     client.fit(algorithm="kmeans", k=2)
     seen = open_page("fit")
     seen.page.get_by_text("automatic", exact=True).click()
-    seen.page.get_by_label("Effort").select_option("thorough")
     seen.button("Fit").click()
     seen.wait(".running-card")
     seen.button("Cancel and keep the best so far").click()
