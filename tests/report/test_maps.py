@@ -110,6 +110,14 @@ def test_on_request_the_neighbour_map_comes_first_and_has_rows_in_no_cluster(fol
     assert np.count_nonzero(report.neighbours.map.labels == -1) == 9
 
 
+def test_one_cluster_has_a_neighbour_map_without_colours(folder):
+    job = Job(folder / "far.csv", k=1, map="neighbours", report=folder / "one.html")
+    with pytest.MonkeyPatch.context() as patch:
+        keep(patch)
+        _, report, _, _ = page_of(job)
+    assert set(report.neighbours.map.labels) == {-1}
+
+
 def test_two_identical_runs_write_identical_files(wide, folder):
     job = Job(folder / "wide.csv", k=6, scale="none", exclude=("group",), report=folder / "again.html", threads=1)
     run(job)

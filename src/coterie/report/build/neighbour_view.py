@@ -52,9 +52,8 @@ def neighbour_view(
         return Absent(str(error).partition(": use map")[0])
     axes = trust(distances, space.project(rows, space.view.directions, np.zeros(2)), w)
     centers = central_points(result.points, codes[rows], k) if k > 1 else None
-    drawn = ClusterMap(
-        ("x", "y"), result.points, codes[rows], names if k > 1 else (), len(codes), centers, title=NAME
-    )  # fmt: skip
+    labels, named = (codes[rows], names) if k > 1 else (np.full(len(rows), -1), [])  # one cluster has no colour
+    drawn = ClusterMap(("x", "y"), result.points, labels, named, len(codes), centers, title=NAME)
     share = space.view.share
     summary = NeighbourMapSummary(
         rows=len(rows), neighbours=result.trust.neighbours, trustworthiness=result.trust.trustworthiness,
