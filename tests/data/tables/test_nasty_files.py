@@ -89,6 +89,7 @@ REJECTED = {  # text, and what the error says
     "open quote": ('n,a\n"x,1\ny,2\nz,3\n', r"cannot read.* line 2 has a double quote without its partner"),
     "open quote at the end": ('n,a\n"x\ny",1\nz,"3\n', r"line 4 has a double quote"),
     "open quote in the header": ('"n,a\nx,1\ny,2\nz,3\n', r"line 1 has a double quote"),
+    "header cut within quotes": ('"n","a', r"the header has a double quote"),
     "open quote before the header": ('"\nn,a\nx,1\ny,2\nz,3\n', r"line 1 has a double quote"),
     "no text": (b"\x00\x01\x02\x03" * 20, r"it is not text.*UTF-8"),
     "utf-16 without mark": (PLAIN.encode("utf-16-le"), r"it is not text.*UTF-8"),

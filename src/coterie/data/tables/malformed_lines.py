@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+import polars as pl
+
 from coterie.data.tables import delimited_text
 from coterie.data.tables.delimited_text import MISPLACED_QUOTE
 from coterie.data.tables.file_formats import TEXT
@@ -19,7 +21,11 @@ def malformed_line(path: Path) -> str | None:
     """Description of the first malformed line; None if there is none, or for binary files."""
     suffix = path.suffix.lower()
     if suffix in TEXT:
-        return _ragged_line(path) or _misplaced_quote(path)
+        try:
+            separator = delimited_text.detect_layout(path).separator
+        except pl.exceptions.PolarsError:  # not even the names of the columns can be read
+            return f"the header {MISPLACED_QUOTE}"
+        return _ragged_line(path, separator) or _misplaced_quote(path, separator)
     return _invalid_json(path) if suffix in JSON else None
 
 
@@ -38,9 +44,8 @@ def line_number(path: Path, row: int, header_row: int | None = None) -> int | No
         return number(lines.line_num + 1)
 
 
-def _ragged_line(path: Path) -> str | None:
+def _ragged_line(path: Path, separator: str) -> str | None:
     """The first line with more fields than the first line."""
-    separator = delimited_text.detect_layout(path).separator
     with _open_lines(path) as (file, number):
         lines = csv.reader(file, delimiter=separator)
         try:
@@ -54,9 +59,8 @@ def _ragged_line(path: Path) -> str | None:
     return None
 
 
-def _misplaced_quote(path: Path) -> str | None:
+def _misplaced_quote(path: Path, separator: str) -> str | None:
     """The first row with a quote that is not closed, or that is followed by more text."""
-    separator = delimited_text.detect_layout(path).separator
     with _open_lines(path) as (file, number):
         lines, begin = csv.reader(file, delimiter=separator, strict=True), 1
         try:
