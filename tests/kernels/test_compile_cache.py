@@ -172,14 +172,15 @@ INNER = """from coterie.kernels.cpu.jit import jit
 def added(x):
     return x + {number}
 """
-OUTER = """from coterie.kernels.cpu.inner import added
+OUTER = """import sys
+from coterie.kernels.cpu.inner import added
 from coterie.kernels.cpu.jit import jit
 
 @jit
 def outer(x):
     return added(x)
 
-print(outer(1), sum(outer.stats.cache_hits.values()))
+print(outer(1), "loaded" if sum(outer.stats.cache_hits.values()) else "compiled", "numba.np.linalg" in sys.modules)
 """
 
 
@@ -199,7 +200,7 @@ def package(tmp_path):
     return cpu
 
 
-def test_a_change_in_an_inner_file_is_compiled(package, tmp_path):
+def test_a_change_in_an_inner_file_is_compiled_and_code_on_disk_is_loaded_without_the_compiler(package, tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     environment.pop("COTERIE_NUMBA_CACHE", None)
     command = [sys.executable, "-c", "import coterie.kernels.cpu.outer"]
@@ -207,5 +208,5 @@ def test_a_change_in_an_inner_file_is_compiled(package, tmp_path):
     for number in (1, 1, 20):
         (package / "inner.py").write_text(INNER.format(number=number))
         printed += subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.split()
-    assert printed == ["2", "0", "2", "1", "21", "0"]
+    assert printed == ["2", "compiled", "True", "2", "loaded", "False", "21", "compiled", "True"]
     assert len(list((tmp_path / "cache").rglob("outer*.nbc"))) == 1  # the file of the old state was replaced

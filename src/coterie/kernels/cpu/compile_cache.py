@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 
 from numba.core.caching import FunctionCache
+from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
 from coterie.kernels.cpu.compiler import load_result
@@ -27,6 +28,7 @@ SOURCES = Path(__file__).parents[1]  # kernels are compiled from files in this f
 DIGEST = hashlib.sha256().digest_size
 NEEDED = ("check_cachable", "locator", "reduce")  # of Numba's cache implementation
 ANNOTATION = 6  # position of the annotated source text in a reduced compile result: long, and of no use
+ENVIRONMENTS = 8  # position of the constants of inner functions, which are Python objects
 
 
 def hash_sources() -> str:
@@ -67,7 +69,7 @@ class KernelCache(FunctionCache):
 
     def load_overload(self, sig, context):
         """The compiled kernel, or None if there is no valid code of it."""
-        context.refresh()  # as Numba does, so that types of extensions are known
+        rtsys.initialize(context)  # for the memory of arrays; the rest of `context.refresh()` is only for the compiler
         context = target_context(context)
         key = self._index_key(sig, context.codegen())
         for read in (self._read_package, self._read_file):
@@ -90,6 +92,7 @@ class KernelCache(FunctionCache):
             self._impl.locator.ensure_cache_path()
             reduced = list(self._impl.reduce(data))
             reduced[ANNOTATION] = ""
+            reduced[ENVIRONMENTS] = tuple(each for each in reduced[ENVIRONMENTS] if each.consts)
             body = dumps((self._versions, key, dumps(tuple(reduced))))
             self._write(self._path(key), hashlib.sha256(body).digest() + body)
         except OSError:
