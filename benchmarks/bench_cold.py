@@ -158,17 +158,20 @@ COMPETITORS = tuple(Competitor(name, package, lambda X, plan: None) for name, pa
 
 
 def measure(competitor: Competitor, case: dict[str, Any]) -> dict[str, Any]:
+    return {"calls": calls(ROWS[case["row"]], competitor.name, case["quick"])}
+
+
+def calls(row: Row, library: str, quick: bool) -> list[tuple[float, float]]:
     """Worker: seconds and CPU seconds of the first call and of later ones, after one on few rows for the imports."""
-    row = ROWS[case["row"]]
-    work = row.works[competitor.name]
+    work = row.works[library]
     quietly(work, row.make(*row.quick))
-    inputs = row.make(*(row.quick if case["quick"] else row.sizes))
-    calls: list[tuple[float, float]] = []
-    while len(calls) < 2 or (len(calls) <= MAX_REPEATS and sum(wall for wall, _ in calls[1:]) < MIN_SECONDS):
+    inputs = row.make(*(row.quick if quick else row.sizes))
+    made: list[tuple[float, float]] = []
+    while len(made) < 2 or (len(made) <= MAX_REPEATS and sum(wall for wall, _ in made[1:]) < MIN_SECONDS):
         begin, cpu = perf_counter(), process_time()
         quietly(work, inputs)
-        calls.append((perf_counter() - begin, process_time() - cpu))
-    return {"calls": calls}
+        made.append((perf_counter() - begin, process_time() - cpu))
+    return made
 
 
 def quietly(work: Work, inputs: tuple[Any, ...]) -> None:
