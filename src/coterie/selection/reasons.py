@@ -96,7 +96,8 @@ def _doubts(choice: Any) -> list[str]:
     if "tendency" in doubts:
         sentences.append("Data without clusters split as well.")
     if "grid" in doubts:
-        sentences.append("The rows are a regular grid, as counts, scales and independent columns are: these may be values, not groups.")
+        grid = "The rows are a regular grid, as counts, scales and independent columns are"
+        sentences.append(f"{grid}: these may be values, not groups.")
     if "tiny" in doubts:
         sentences.append(f"The smallest of the {k} clusters has less than 1 % of the rows.")
     if "stability" in doubts:
