@@ -71,6 +71,13 @@ def test_a_few_outliers_and_overlap_speak_against_a_run():
     assert "The clusters overlap (silhouette 0.20)" in overlap.reason
 
 
+def test_clusters_that_are_not_stable_are_never_clear():
+    runs = [run_of("kmeans", 0.4, 0.45), run_of("ward", 0.1, 0.1, 3.0, 20.0)]
+    result = recommend(runs, alike(2, 0.95), 150)
+    assert (result.method, result.strength) == ("kmeans", "weak")
+    assert "not stable under resampling (0.45)" in result.reason
+
+
 def test_values_that_are_not_defined_do_not_count():
     result = recommend([run_of("kmeans", None, None), run_of("ward", None, None, 0.9)], alike(2, 0.2), 150)
     assert result.method == "kmeans"

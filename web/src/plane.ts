@@ -104,7 +104,8 @@ export class Plane {
   number(index: number, [cx, cy]: readonly [number, number], name: string, color: string, far = false): SVGElement[] {
     const inside = cx >= this.box[0] && cx <= this.box[1] && cy >= this.box[2] && cy <= this.box[3];
     if (index >= NUMBERED || !inside) return [];
-    const shown = name.length > 10 ? `${name.slice(0, 9)}\u2026` : name;
+    const longest = within(Math.floor((this.right - this.margins.left) / 40), 10, 24); // letters: more on a wide plane
+    const shown = name.length > longest ? `${name.slice(0, longest - 1)}\u2026` : name;
     const half = Math.max(10, 4 * shown.length + 4);
     const rest = far ? ARROW + 4 : 2; // from the border, where arrows are
     const x = within(this.x(cx), this.margins.left + half + rest, this.right - half - rest);

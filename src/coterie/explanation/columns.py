@@ -1,6 +1,7 @@
 """Columns of a table as rules need them: a sample for the search, and masks of conditions over all rows."""
 
 from dataclasses import dataclass
+from datetime import date
 from typing import Any, Protocol
 
 import numpy as np
@@ -8,6 +9,7 @@ import numpy as np
 from coterie.core.arrays import Array
 from coterie.data.frames import check_columns
 from coterie.errors import InputError
+from coterie.explanation.dates import as_microseconds, has_times, microseconds
 from coterie.explanation.rules import Condition
 
 MAX_LEVELS = 200  # a text column with more values in the sample is not categorical
@@ -21,6 +23,8 @@ class Column:
     values: Array  # (m,) float64 with NaN for missing values; of categories: indices of `levels`, -1 if missing
     levels: tuple[str, ...] | None = None  # None for numbers
     dtype: Any = np.float64  # precision in which thresholds are compared
+    is_date: bool = False  # numbers are microseconds since 1970
+    has_times: bool = False  # dates are not all whole days
 
 
 class Columns(Protocol):
@@ -66,7 +70,7 @@ class ArrayColumns:
 
 @dataclass(frozen=True)
 class FrameColumns:
-    """Columns of a data frame of any library; those of text, categories and booleans are categorical."""
+    """Columns of a data frame of any library: numbers and dates; text, categories and booleans are categorical."""
 
     frame: Any  # of narwhals
 
@@ -86,6 +90,9 @@ class FrameColumns:
             if series.dtype.is_numeric():
                 values = series.cast(nw.Float64).to_numpy()
                 columns.append(Column(str(series.name), values, None, _frame_precision(series)))
+            elif series.dtype in (nw.Date, nw.Datetime):
+                values = microseconds(series)
+                columns.append(Column(str(series.name), values, is_date=True, has_times=has_times(values)))
             elif series.dtype in (nw.Boolean, nw.String, nw.Categorical, nw.Enum, nw.Object):
                 column = _categorical(series)
                 columns += [] if column is None else [column]
@@ -99,6 +106,8 @@ class FrameColumns:
         if condition.values and isinstance(condition.values[0], str):
             is_value = _texts(series).is_in(list(condition.values))
             return (is_value & ~series.is_null()).fill_null(False).to_numpy().astype(bool)
+        if series.dtype in (nw.Date, nw.Datetime):
+            return _satisfies(microseconds(series), condition)
         dtype = nw.Float32 if _frame_precision(series) is np.float32 else nw.Float64
         return _satisfies(series.cast(dtype).to_numpy(), condition)
 
@@ -132,13 +141,17 @@ def _satisfies(x: Array, condition: Condition) -> Array:
     """Whether numbers satisfy a condition; thresholds are compared in the precision of the column."""
     scalar = x.dtype.type if x.dtype.kind == "f" else np.float64
     if condition.values:
-        return np.asarray(x == scalar(condition.values[0]))
+        return np.asarray(x == scalar(_as_number(condition.values[0])))
     mask = ~np.isnan(x)
     if condition.lower is not None:
-        mask &= x > scalar(condition.lower)
+        mask &= x > scalar(_as_number(condition.lower))
     if condition.upper is not None:
-        mask &= x <= scalar(condition.upper)
+        mask &= x <= scalar(_as_number(condition.upper))
     return mask
+
+
+def _as_number(value: Any) -> Any:
+    return as_microseconds(value) if isinstance(value, date) else value
 
 
 def _precision(dtype: np.dtype[Any]) -> Any:

@@ -42,8 +42,8 @@ def explain(model: Any, X: Any, *, sample_weight: Any = None, max_conditions: in
         otherwise its predictions for `X`. Labels may have any type; -1 means that a row is in no cluster.
     X : array or DataFrame of shape (n, d)
         The rows, in the units in which rules are to be read: the table before it was scaled. Columns of text,
-        categories and booleans of a frame are categorical; dates and text with more than 200 values are left out.
-        Missing values satisfy no condition.
+        categories and booleans of a frame are categorical; text with more than 200 values is left out. Bounds of dates
+        are dates, preferably ends of months. Missing values satisfy no condition.
     sample_weight : array of shape (n,) or None, default=None
         Row weights, used in the search, in coverage and in precision. Counts of rows are not weighted.
     max_conditions : int, default=3

@@ -6,11 +6,13 @@ range of bins, and one pass over the rows gives the quality of all conditions th
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 
 import numpy as np
 
 from coterie.core.arrays import Array
 from coterie.explanation.columns import Column
+from coterie.explanation.dates import as_date, calendar_threshold
 from coterie.explanation.rules import Condition
 from coterie.explanation.thresholds import FEW_VALUES, QUANTILES, thresholds
 
@@ -31,6 +33,12 @@ class BinnedColumn:
     values: Array | None  # (bins,) the only value in each bin, of columns with few different numbers
     bins: int
     codes: Array  # (m,) bin of each row; `bins` if the value is missing
+    is_date: bool = False
+    has_times: bool = False
+
+    def bound(self, value: float) -> float | date:
+        """A threshold or value of the column, as conditions have it."""
+        return as_date(float(value), with_time=self.has_times) if self.is_date else float(value)
 
 
 @dataclass(frozen=True)
@@ -57,7 +65,7 @@ def binned(column: Column, codes: Array, k: int) -> BinnedColumn:
         values = np.where(column.values < 0, len(column.levels), column.values).astype(np.int64)
         return BinnedColumn(column.name, column.levels, np.empty(0), None, len(column.levels), values)
     x = column.values
-    cuts = thresholds(x, codes, k, column.dtype)
+    cuts = thresholds(x, codes, k, column.dtype, calendar_threshold if column.is_date else None)
     compared = cuts.astype(column.dtype).astype(np.float64)
     bins = np.searchsorted(compared, x, side="left")
     bins[np.isnan(x)] = len(cuts) + 1
@@ -65,7 +73,7 @@ def binned(column: Column, codes: Array, k: int) -> BinnedColumn:
     has_few = len(distinct) <= QUANTILES and len(distinct) == len(cuts) + 1 <= FEW_VALUES
     # The shortest text of a number in its precision: 0.1 of float32(0.1), which is 0.10000000149 in float64.
     few = np.array([float(str(column.dtype(value))) for value in distinct]) if has_few else None
-    return BinnedColumn(column.name, None, cuts, few, len(cuts) + 1, bins)
+    return BinnedColumn(column.name, None, cuts, few, len(cuts) + 1, bins, column.is_date, column.has_times)
 
 
 class RuleSearch:
@@ -148,11 +156,11 @@ class RuleSearch:
         if column.levels is not None:
             return Condition(column.name, values=tuple(column.levels[level] for level in sorted(choice.levels)))
         if column.values is not None and choice.first == choice.last:
-            return Condition(column.name, values=(float(column.values[choice.first]),))
+            return Condition(column.name, values=(column.bound(column.values[choice.first]),))
         return Condition(
             column.name,
-            lower=float(column.thresholds[choice.first - 1]) if choice.first > 0 else None,
-            upper=float(column.thresholds[choice.last]) if choice.last < column.bins - 1 else None,
+            lower=column.bound(column.thresholds[choice.first - 1]) if choice.first > 0 else None,
+            upper=column.bound(column.thresholds[choice.last]) if choice.last < column.bins - 1 else None,
         )
 
 

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 from coterie.core.formatting import count, is_year, join_words, truncate
 from coterie.core.repr_html import ReprHTMLMixin
+from coterie.explanation.dates import date_text
 
 MIN_PHI, MIN_COVERAGE, MIN_PRECISION = 0.5, 0.5, 0.5
 LONGEST_VALUE = 40  # characters of a category in a text
@@ -15,13 +17,14 @@ LONGEST_VALUE = 40  # characters of a category in a text
 class Condition:
     """A condition on one column: ``lower < x``, ``x <= upper``, both, or ``x`` is one of `values`.
 
-    Missing values satisfy no condition. Numbers are compared in the precision of the column.
+    Missing values satisfy no condition. Numbers are compared in the precision of the column. Bounds of dates are dates,
+    or dates with times if the column has times.
     """
 
     column: str
-    lower: float | None = None
-    upper: float | None = None
-    values: tuple[str, ...] | tuple[float, ...] = ()  # categories, or one number
+    lower: float | date | None = None
+    upper: float | date | None = None
+    values: tuple[str, ...] | tuple[float | date, ...] = ()  # categories, or one number or date
 
     def __str__(self) -> str:
         if self.values:
@@ -34,13 +37,17 @@ class Condition:
 
     def value_text(self, value: Any) -> str:
         """A bound or a value of the column; a number has all its digits, so that the text converts back to it."""
+        if isinstance(value, date):
+            return date_text(value)
         if not isinstance(value, float):
             return truncate(str(value), LONGEST_VALUE)
         return number_text(value).replace(",", "") if is_year(self.column, value) else number_text(value)
 
     def to_dict(self) -> dict[str, Any]:
         """The condition as JSON can hold it."""
-        return {"column": self.column, "lower": self.lower, "upper": self.upper, "values": list(self.values)}
+        plain = [value.isoformat() if isinstance(value, date) else value for value in (self.lower, self.upper)]
+        values = [value.isoformat() if isinstance(value, date) else value for value in self.values]
+        return {"column": self.column, "lower": plain[0], "upper": plain[1], "values": values}
 
 
 @dataclass(frozen=True)

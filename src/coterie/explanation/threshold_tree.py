@@ -147,7 +147,7 @@ def text_lines(data: Rows, node: Node, names: Sequence[str], indent: str = "") -
     if column.levels is not None:
         yes, no = str(Condition(column.name, values=(column.levels[node.cut.bin],))), "otherwise"
     else:
-        yes, no = str(Condition(column.name, upper=float(column.thresholds[node.cut.bin]))), "otherwise"
+        yes, no = str(Condition(column.name, upper=column.bound(column.thresholds[node.cut.bin]))), "otherwise"
     for condition, branch in ((yes, node.left), (no, node.right)):
         if branch.cut is None:
             yield f"{indent}{condition}: cluster {names[branch.cluster]}"

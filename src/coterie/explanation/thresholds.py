@@ -1,6 +1,7 @@
 """Thresholds for the columns of a table: numbers with few digits, near the quantiles of rows and of clusters."""
 
 import math
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -16,23 +17,27 @@ LARGEST_POWER = 300  # of ten, for numbers that are rounded
 WINDOW = 400  # a threshold may move past one row in so many if it gets shorter
 
 
-def thresholds(x: Array, codes: Array, k: int, dtype: Any) -> Array:
+def thresholds(
+    x: Array, codes: Array, k: int, dtype: Any, roundest: Callable[[float, float, Any], float] | None = None
+) -> Array:
     """Thresholds for the values `x` (n,) of rows in k clusters (`codes`; -1: none), ascending; NaN is ignored.
 
     Each has the fewest digits of all numbers between two neighbouring values, or in a short range of values if there
-    are many. They are in the precision of the column, `dtype`.
+    are many. They are in the precision of the column, `dtype`. `roundest` replaces `shortest` for values that are no
+    decimal numbers.
     """
+    roundest = roundest or shortest
     is_present = np.isfinite(x)
     x, codes = x[is_present], codes[is_present]
     distinct, counts = np.unique(x, return_counts=True)
     if len(distinct) <= FEW_VALUES:
         pairs = list(zip(distinct[:-1].tolist(), distinct[1:].tolist(), strict=True))
         is_whole = bool((distinct == np.round(distinct)).all())
-        if is_whole and len(distinct) <= QUANTILES:  # of whole numbers: the values themselves
+        if is_whole and len(distinct) <= QUANTILES and roundest is shortest:  # of whole numbers: the values themselves
             return distinct[:-1]
     else:
         pairs = _ranges(x, codes, k, distinct, np.cumsum(counts))
-    return np.unique([shortest(low, high, dtype) for low, high in pairs])
+    return np.unique([roundest(low, high, dtype) for low, high in pairs])
 
 
 def _ranges(x: Array, codes: Array, k: int, distinct: Array, ranks: Array) -> list[tuple[float, float]]:

@@ -26,6 +26,7 @@ SAME, EQUAL = 0.9, 0.9999  # adjusted Rand index from which clusters of two algo
 CLEAR_SUPPORT, CLEAR_MARGIN, WEAK_MARGIN = 0.85, 0.15, 0.05
 TINY = 0.01  # share of the rows below which a cluster is a few outliers
 SEPARATED = 0.25  # silhouette below which clusters overlap so much that no algorithm is clear
+STABLE = 0.6  # stability under resampling below which no algorithm is clear
 
 
 def default_algorithms(n: int, d: int, *, is_one_unit: bool) -> tuple[str, ...]:
@@ -66,8 +67,12 @@ def recommend(runs: Sequence[Contestant], agreement: Sequence[Sequence[float]], 
     is_overlapping = silhouette is not None and silhouette < SEPARATED
     if is_overlapping:
         reasons.append(f"The clusters overlap (silhouette {two_places(silhouette)}): look at more than one.")
+    stability = runs[best].stability
+    is_unstable = stability is not None and stability < STABLE
+    if is_unstable:
+        reasons.append(f"Its clusters are not stable under resampling ({two_places(stability)}): try another K.")
     strength = "none" if margin < WEAK_MARGIN and not is_same else "weak"
-    if not is_overlapping and (is_same or (support[best] >= CLEAR_SUPPORT and margin >= CLEAR_MARGIN)):
+    if not (is_overlapping or is_unstable) and (is_same or (support[best] >= CLEAR_SUPPORT and margin >= CLEAR_MARGIN)):
         strength = "clear"
     return Recommendation(runs[best].method, runs[best].k, strength, " ".join(reasons))
 

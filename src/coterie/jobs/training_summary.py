@@ -86,9 +86,12 @@ def drift_warnings(summary: TrainingSummary, preparation: Preparation, rows: Pre
         if np.abs(differences).max() > MOVED + noise:
             outside = float(np.mean((values > cuts[MAX] + slack[MAX]) | (values < cuts[0] - slack[0])))
             beyond = f"; {outside:.0%} of the rows are outside its range" if outside > 0 else ""
+            now, then = (
+                preparation.date_of(name, median) or number(median)
+                for median in (float(np.median(values)), float(cuts[MEDIAN]))
+            )
             warnings.append(
-                f'column "{summary.columns[j]}" moved: its median is {number(float(np.median(values)))}, and '
-                f"{number(float(cuts[MEDIAN]))} in the training data{beyond}."
+                f'column "{summary.columns[j]}" moved: its median is {now}, and {then} in the training data{beyond}.'
             )
     return tuple(warnings)
 

@@ -170,7 +170,8 @@ def _read_numbers(
     readings: dict[str, Reading],
 ) -> list[str]:  # fmt: skip
     """Add readings of numbers, and return notes about them."""
-    examples, doubts = [], []
+    examples: list[str] = []
+    doubts: dict[str, dict[str, str]] = {}  # by the other separator: columns, each with an example
     for name, column in columns.items():
         decimal = column.decimals[0]
         if options.decimal != "auto":
@@ -189,7 +190,7 @@ def _read_numbers(
         example, value = _example(column, decimal)
         if column.is_ambiguous and options.decimal == "auto" and (evidence is None or decimal != evidence):
             other = "comma" if decimal == "." else "point"
-            doubts.append(f'column "{name}": "{example}" is read as {value}; --decimal {other} reads it otherwise.')
+            doubts.setdefault(other, {})[name] = f'"{example}" is read as {value}'
         if decimal == column.reader:
             continue
         unit = _units(column.parts) or ""
@@ -198,7 +199,18 @@ def _read_numbers(
         )
         if column.text.cast(pl.Float64, strict=False).null_count() > column.text.null_count():
             examples.append(f'{name} ("{example}" is {value})')
-    return [*([f"read as numbers: {', '.join(examples)}."] if examples else []), *doubts]
+    return [
+        *([f"read as numbers: {', '.join(examples)}."] if examples else []),
+        *(_separator_note(other, columns) for other, columns in doubts.items()),
+    ]
+
+
+def _separator_note(other: str, columns: dict[str, str]) -> str:
+    """The note about columns whose decimal separator is not certain, with an example of the first."""
+    (first, example), *more = columns.items()
+    if not more:
+        return f'column "{first}": {example}; --decimal {other} reads it otherwise.'
+    return f"columns {', '.join(columns)}: {example} in {first}; --decimal {other} reads them otherwise."
 
 
 def _example(column: _NumberColumn, decimal: Decimal) -> tuple[str, str]:

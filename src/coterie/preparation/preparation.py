@@ -16,7 +16,7 @@ from coterie.preparation import Scale, missing_values
 from coterie.preparation.column_selection import check_column, check_types
 from coterie.preparation.missing_values import MissingCounts
 from coterie.preparation.scaling import Matrix, fill_rows, scale_rows
-from coterie.preparation.transforms import TRANSFORMS, apply_transforms, first_invalid
+from coterie.preparation.transforms import TRANSFORMS, apply_transforms, feature_name, first_invalid
 
 FILL_VALUES = {  # strategies of SimpleImputer in scikit-learn
     "mean": "the mean of the column",
@@ -56,6 +56,19 @@ class Preparation:
         """Columns of the matrix."""
         one_hot = (f"{name}={value}" for name, values in self.categories.items() for value in values)
         return (*self.numbers, *one_hot)
+
+    @property
+    def axis_names(self) -> tuple[str, ...]:
+        """Names of the columns of the matrix with their units: ``log(amount)``, ``age of ordered (days)``."""
+        return tuple(feature_name(self.unit_name(name), self.transforms.get(name)) for name in self.names)
+
+    def unit_name(self, name: str) -> str:
+        """The name of a column for its values before they were transformed."""
+        return name if self.date_of(name, 0.0) is None else f"age of {name} (days)"
+
+    def date_of(self, name: str, age: float) -> str | None:
+        """The date of an age in days, of a column of dates that are read as ages; None for other columns."""
+        return self.readings[name].date_of(age) if name in self.readings else None
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -46,7 +46,8 @@ def compact(value: float | None) -> str:
 def trait_text(trait: Trait) -> str:
     """What sets a cluster apart in one column: standard deviations, or shares of categories."""
     if trait.share is None:
-        return f"{trait.column} {signed(trait.deviation)} s.d."
+        date = "" if trait.date is None else f" (mean {trait.date})"
+        return f"{trait.column} {signed(trait.deviation)} s.d.{date}"
     name = trait.column if trait.category is None else f"{trait.category[0]}: {trait.category[1]}"
     separator = ":" if trait.category is None else ""
     return f"{name}{separator} {percent(trait.share, 0)}, overall {percent(trait.overall, 0)}"

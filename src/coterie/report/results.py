@@ -84,7 +84,7 @@ class Trait:
     """Difference of the mean of a cluster from the mean of all rows, in standard deviations of all rows.
 
     Of a category, or of a column of zeros and ones, also the shares of the rows that have it. Of series, `column` is a
-    feature of their shape, such as "late maximum".
+    feature of their shape, such as "late maximum". The difference of dates is positive if they are later.
     """
 
     column: str
@@ -93,6 +93,7 @@ class Trait:
     overall: float | None = None  # of all rows
     category: tuple[str, str] | None = None  # column and value, if `column` stands for one value of a column
     value: str | None = None  # of a feature of series: its mean in the cluster
+    date: str | None = None  # of a column of dates: their mean in the cluster
 
 
 @dataclass(frozen=True)

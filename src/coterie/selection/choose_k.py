@@ -96,7 +96,8 @@ def choose_k(
     ks : 'auto' or iterable of int, default='auto'
         Numbers of clusters to compare. 'auto' fits every K from 1 to 10, and the K near the optimum of an index if that
         is larger. If the recommended K is at the edge of the range, the range is extended, up to a tenth of the rows
-        and at most 180. A recommended K at the edge of other `ks` is never clear.
+        and at most 180. A recommended K at the edge of other `ks` is never clear. The number of distinct rows is
+        compared only if there are at most 10, each repeated at least 5 times on average.
     criteria : 'auto', str or iterable of str, default='auto'
         Criteria, by their names in the table above. 'auto' uses the criteria of `budget`.
     budget : {'quick', 'normal', 'thorough'}, default='normal'
@@ -166,7 +167,7 @@ def choose_k(
     with interrupts.outermost():
         while k_values is not None:
             votes = run.collect_votes(np.array(k_values), names, callback)
-            result = ChooseK(np.array(k_values), votes, run.sweep, run.results, len(rows), len(all_rows))
+            result = ChooseK(np.array(k_values), votes, run.sweep, run.results, len(rows), len(all_rows), run.perfect_k)
             is_final = requested_ks is not None or run.is_stopped
             k_values = None if is_final else run.extended_ks(k_values, result.recommended)
     return result

@@ -23,6 +23,7 @@ from coterie.selection.dendrogram import dendrogram_gap
 from coterie.selection.gap import divided_rows, gap_statistic, kmeans_path
 from coterie.selection.knee import kneedle
 from coterie.selection.mixture_table import MixtureTable, mixture_table
+from coterie.selection.perfect_fit import MAX_DISTINCT, MIN_REPEATS, perfect_fit_vote
 from coterie.selection.resampling import count_option
 from coterie.selection.splitting import g_means, x_means
 from coterie.selection.stability import HalfFits, stability
@@ -82,6 +83,7 @@ class CriteriaRun:
         self.distinct_few = len(np.unique(self.few[0], axis=0))
         self.sweep: Sweep  # set by `fit`
         self.is_fitted = False
+        self.perfect_k: int | None = None  # number of distinct rows, if it is compared and they are repeated often
         self.curves: dict[str, Curve] = {}
         self.coarse_sweep: Sweep | None = None
         self.best_split: int | None = None  # K of the best silhouette of the coarse grid
@@ -101,7 +103,14 @@ class CriteriaRun:
     @property
     def max_k(self) -> int:
         """Largest K of ks='auto'."""
-        return min(MAX_K, max(MAX_DENSE_K, len(self.X) // MIN_CLUSTER_ROWS), max(1, self.distinct - 1))
+        has_perfect_fit = self.is_repeated and self.distinct <= MAX_DISTINCT
+        last = self.distinct if has_perfect_fit else max(1, self.distinct - 1)
+        return min(MAX_K, max(MAX_DENSE_K, len(self.X) // MIN_CLUSTER_ROWS), last)
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether each distinct row occurs several times on average, by the weights of the rows."""
+        return self.weight >= MIN_REPEATS * self.distinct
 
     def automatic_ks(self, names: tuple[str, ...]) -> list[int]:
         """Evaluate a coarse grid of K, then fit every K near the optimum of an index.
@@ -171,6 +180,7 @@ class CriteriaRun:
 
     def fit(self, ks: list[int]) -> None:
         self.sweep = sweep(self.estimator, self.X, ks, sample_weight=self.w)
+        self.perfect_k = self.distinct if self.is_repeated and 1 < self.distinct <= ks[-1] else None
         self.curves, self.is_fitted = {}, True
 
     def _restrict_to(self, ks: list[int]) -> None:
@@ -210,13 +220,20 @@ class CriteriaRun:
         self.is_stopped = False
         votes, work = [], [SWEEP_COST, *(costs.get(name, OTHER_COST) for name in names)]
         for done, name in enumerate(names, start=1):
-            votes.append(CRITERIA[name](self, name, ks))
+            votes.append(self._vote(name, ks))
             left = self.clock.left(sum(work[: done + 1]) / sum(work))
             result = CriterionResult.of(votes[-1], criterion_values(self.sweep, self.results))
             if callback is not None and callback(Progress(name, done, len(names), left, stats=result)):
                 self.is_stopped = True
                 break
+        if self.perfect_k is None and self.distinct > 1:  # one cluster for each row describes nothing
+            votes = [vote.among(ks < self.distinct, ks) for vote in votes]
         return _weighted_votes(votes, self.results.get("tendency"), ks, self.weights)
+
+    def _vote(self, name: str, ks: Array) -> Vote:
+        if self.perfect_k is None:
+            return CRITERIA[name](self, name, ks)
+        return perfect_fit_vote(name, ks, self.perfect_k, lambda: CRITERIA[name](self, name, ks))
 
     def cached(self, name: str, compute: Callable[[], Any]) -> Any:
         """Result called `name`, computed at the first call only."""

@@ -26,6 +26,7 @@ class ChooseK(ReprHTMLMixin):
     results: dict[str, Any] = field(repr=False)  # by criterion: `Curve`, `Gap`, `Stability`, ...; 'mixtures'
     rows: int  # number of rows that were used
     n: int  # number of rows of X with a positive weight
+    perfect_k: int | None = None  # number of distinct rows, if it was compared and they are repeated often
 
     @property
     def support(self) -> np.ndarray:

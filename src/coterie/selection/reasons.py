@@ -16,6 +16,8 @@ SPHERICAL = ("EII", "VII", "E", "V")
 def reasons_for(choice: Any) -> tuple[str, ...]:
     """Sentences: which criteria prefer the recommended K, why others differ, and what would decide it."""
     sentences = _agreement(choice)
+    if choice.recommended == choice.perfect_k:
+        sentences.append(f"The table has only {choice.perfect_k} distinct rows: each cluster is one of them.")
     if choice.strength == "none" and choice.recommended > 1:
         sentences = [f"No clear number of clusters {choice.range_text}.", *sentences]
     if choice.strength != "clear":
@@ -93,6 +95,9 @@ def _doubts(choice: Any) -> list[str]:
     sentences = []
     if "tendency" in doubts:
         sentences.append("Data without clusters split as well.")
+    if "grid" in doubts:
+        grid = "The rows are a regular grid, as counts, scales and independent columns are"
+        sentences.append(f"{grid}: these may be values, not groups.")
     if "tiny" in doubts:
         sentences.append(f"The smallest of the {k} clusters has less than 1 % of the rows.")
     if "stability" in doubts:

@@ -114,7 +114,8 @@ def _outline(plane: Plane, ellipse: Any, color: str, thin: bool) -> Markup:
 
 
 def _number(plane: Plane, center: Any, name: str, color: str) -> Markup:
-    shown = f"{name[:9]}…" if len(name) > 10 else name
+    longest = min(max(int((plane.right - plane.left) // 40), 10), 24)  # letters: more on a wide plane
+    shown = f"{name[: longest - 1]}…" if len(name) > longest else name
     half = max(10.0, 4.0 * len(shown) + 4.0)
     x0, x1, y0, y1 = plane.box
     is_inside = x0 <= center[0] <= x1 and y0 <= center[1] <= y1

@@ -6,13 +6,14 @@ A reading is stored as a dictionary of plain values (`Reading.as_dict`):
 - of numbers: ``decimal``, the decimal separator, ``.`` or ``,``; ``unit``, such as ``$`` or ``%``, without effect;
 - of booleans: ``true`` and ``false``, the words for 1 and 0, in lower case;
 - of dates: ``format`` (of strptime; None for dates that are not text), ``reference`` (ISO 8601), and ``part``: ``age``
-  (days before the reference), or sine or cosine of the position in a ``year``, ``week`` or ``day``;
+  (days before the reference), or sine or cosine of the position in a ``year``, ``week`` or ``day``; rules use ``date``,
+  which is the date itself;
 - of all kinds: ``missing``, words that mean a missing value, besides the usual ones; ``example``, a cell.
 """
 
 import math
 from dataclasses import asdict, dataclass, fields
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal, TypeAlias
 
 import polars as pl
@@ -49,6 +50,12 @@ class Reading:
         values = {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}
         by_kind = {"number": ("decimal", "unit"), "boolean": ("true", "false"), "date": ("format", "reference", "part")}
         return {name: values[name] for name in ("column", "kind", *by_kind[self.kind], "missing", "example")}
+
+    def date_of(self, age: float) -> str | None:
+        """The day that is `age` days before the reference (ISO 8601); None if the numbers are no ages, and for NaN."""
+        if self.kind != "date" or self.part != "age" or math.isnan(age):
+            return None
+        return (datetime.fromisoformat(str(self.reference)) - timedelta(days=age)).date().isoformat()
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Reading":
@@ -100,6 +107,8 @@ def parse_dates(text: pl.Series, date_format: str) -> pl.Series:
 
 def _date_part(dates: pl.Series, reading: Reading) -> pl.Series:
     zone_free = dates.dt.replace_time_zone(None)
+    if reading.part == "date":
+        return zone_free
     if reading.part == "age":
         reference = datetime.fromisoformat(str(reading.reference))
         return (pl.Series([reference], dtype=pl.Datetime("us")) - zone_free).dt.total_microseconds() / DAY

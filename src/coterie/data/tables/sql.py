@@ -1,7 +1,9 @@
 """Tables of DuckDB databases, and results of SQL queries, through Arrow."""
 
 import re
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -50,10 +52,19 @@ def read_sql(path: Path, query: str | None) -> pl.DataFrame:
             relation = connection.table(table) if table is not None else connection.sql(str(query))
             if relation is None:
                 raise ParameterError("--sql must be a query that returns rows: SELECT …")
-            return flatten(pl.DataFrame(relation))
+            return flatten(_frame(relation))
     except duckdb.Error as error:
         hint = f" {file.name} is the table named data." if is_data and file is not None else ""
         raise InputError(f"the query failed: {first_line(error)}{hint}") from error
+
+
+def _frame(relation: Any) -> pl.DataFrame:
+    """The rows of a relation, through PyArrow where it is installed.
+
+    After its own Arrow stream, DuckDB prints a page of messages about leaked objects when the process ends.
+    """
+    frame: pl.DataFrame = relation.pl() if find_spec("pyarrow") is not None else pl.DataFrame(relation)
+    return frame
 
 
 def _file(name: str) -> Path | None:

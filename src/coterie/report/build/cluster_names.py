@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -83,9 +84,10 @@ def _condition_words(condition: Condition) -> str:
         value = condition.values[0]
         others = "" if len(condition.values) == 1 else " …"
         return f"{condition.column} {condition.value_text(value)}{others}"
+    low, high = ("early", "late") if isinstance(condition.lower or condition.upper, date) else ("low", "high")
     if condition.lower is None:
-        return f"low {condition.column}"
-    return f"high {condition.column}" if condition.upper is None else f"medium {condition.column}"
+        return f"{low} {condition.column}"
+    return f"{high} {condition.column}" if condition.upper is None else f"medium {condition.column}"
 
 
 def _trait_words(trait: Trait) -> str:
@@ -93,4 +95,5 @@ def _trait_words(trait: Trait) -> str:
         return trait.column
     if trait.category is not None and trait.deviation > 0:
         return " ".join(trait.category)
-    return f"{'high' if trait.deviation > 0 else 'low'} {trait.column}"
+    low, high = ("low", "high") if trait.date is None else ("early", "late")
+    return f"{high if trait.deviation > 0 else low} {trait.column}"

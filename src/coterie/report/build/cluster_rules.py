@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from coterie.data.tables.converted_table import converted
 from coterie.data.tables.reader import Table
+from coterie.data.tables.readings import TEMPORAL, Reading
 from coterie.explanation.columns import ArrayColumns, FrameColumns
 from coterie.explanation.explain import Part, explanation, search_sample
 from coterie.explanation.rules import Explanation
@@ -35,7 +36,7 @@ def with_rules(
 def _explanation(table: Table, prepared: PreparedTable, codes: NDArray[np.integer], names: list[str]) -> Explanation:
     """Rules from a sample of the rows that were used, counted in a second pass over the table."""
     preparation = prepared.preparation
-    table = converted(table, preparation.readings)
+    table = converted(table, {name: _with_dates(reading) for name, reading in preparation.readings.items()})
     rows, w = search_sample(codes, prepared.weight, len(preparation.columns))
     table_rows = np.flatnonzero(prepared.rows.row_mask)[rows]
     frames, start = [], 0
@@ -63,12 +64,17 @@ def _explanation(table: Table, prepared: PreparedTable, codes: NDArray[np.intege
     )
 
 
+def _with_dates(reading: Reading) -> Reading:
+    """The reading that gives dates instead of their age, because rules are in the units of the table."""
+    return replace(reading, part="date") if reading.kind == "date" and reading.part == "age" else reading
+
+
 def _typed(frame: pl.DataFrame, preparation: Preparation) -> pl.DataFrame:
     """Categories as text, and text that is read as numbers as numbers."""
     casts = []
     for name in frame.columns:
         if name in preparation.categories:
             casts.append(pl.col(name).cast(pl.String))
-        elif not (frame.schema[name].is_numeric() or frame.schema[name] == pl.Boolean):
+        elif not (frame.schema[name].is_numeric() or frame.schema[name].base_type() in (pl.Boolean, *TEMPORAL)):
             casts.append(pl.col(name).cast(pl.Float64, strict=False))
     return frame.with_columns(casts)

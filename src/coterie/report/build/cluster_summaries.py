@@ -52,7 +52,7 @@ def summaries(
         traits = [
             Trait(names[j], float(deviations[label, j]), float(means[label, j]), float(overall[j]), categories[j])
             if is_share[j]
-            else Trait(names[j], float(deviations[label, j]))
+            else _number_trait(names[j], float(deviations[label, j]), float(means[label, j]), prepared.preparation)
             for j in _strongest(deviations[label], categories)
         ]
         if shapes is not None:  # values of single time points say little about series
@@ -67,6 +67,12 @@ def summaries(
         )
         result.append(cluster)
     return tuple(result)
+
+
+def _number_trait(name: str, deviation: float, mean: float, preparation: Preparation) -> Trait:
+    """The trait of a number, or of a date, whose age is the smaller the later it is."""
+    date = preparation.date_of(name, mean)
+    return Trait(name, deviation) if date is None else Trait(name, -deviation, date=date)
 
 
 def shares_of_all(

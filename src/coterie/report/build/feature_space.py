@@ -16,7 +16,6 @@ from coterie.plots.ellipses_plot import gaussian_components
 from coterie.plots.neighbour_map import LITTLE
 from coterie.plots.projection import WIDE, Groups, Rows, View, as_rows
 from coterie.preparation.fit_preparation import PreparedTable
-from coterie.preparation.transforms import feature_name
 from coterie.report.build.cluster_moments import Moments, extremes, moments, scatter
 from coterie.web import ClusterMap, Densities, beyond_counts, inner_range, outward, span
 
@@ -96,9 +95,8 @@ def feature_space(prepared: PreparedTable, threads: int | None = None) -> Featur
     columns = moments(rows.X, has_missing=rows.has_missing, threads=threads)
     deviation = np.sqrt(columns.variance)
     shift, spread = (columns.mean, np.where(deviation > 0, deviation, 1.0)) if preparation.mixed else preparation.units
-    names = tuple(feature_name(name, preparation.transforms.get(name)) for name in preparation.names)
     return FeatureSpace(
-        rows.X, names, len(preparation.numbers), columns.mean, deviation, columns.present / rows.n,
+        rows.X, preparation.axis_names, len(preparation.numbers), columns.mean, deviation, columns.present / rows.n,
         shift, spread, rows.has_missing, preparation.mixed, threads,
     )  # fmt: skip
 

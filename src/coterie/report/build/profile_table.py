@@ -7,6 +7,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from coterie.preparation.fit_preparation import PreparedTable
+from coterie.preparation.preparation import Preparation
 from coterie.preparation.scaling import quantiles
 from coterie.report.results import ClusterSummary
 
@@ -35,10 +36,12 @@ def profile_table(
         x = np.asarray(prepared.rows.X[:, j], dtype=np.float64)
         medians = [_median(x[rows], None if prepared.weight is None else prepared.weight[rows]) for rows in members]
         means = [one.means.get(name) for one in clusters]
-        columns[f"{name} mean"] = [_rounded(mean) for mean in means]
+        columns[f"{name} mean"] = [_in_units(preparation, name, mean) for mean in means]
         columns[f"{name} median"] = [
-            None if median is None else _rounded(preparation.in_units(np.array([median]), [j])[0]) for median in medians
-        ]
+            None if median is None
+            else _in_units(preparation, name, preparation.in_units(np.array([median]), [j])[0])
+            for median in medians
+        ]  # fmt: skip
     for column, values in preparation.categories.items():
         for value in values:
             columns[f"{column}: {value}"] = [one.means.get(f"{column}={value}") for one in clusters]
@@ -52,6 +55,6 @@ def _median(x: NDArray[np.float64], w: NDArray[np.float64] | None) -> float | No
     return float(quantiles(x[present, np.newaxis], [0.5], None if w is None else w[present])[0, 0])
 
 
-def _rounded(value: float | None) -> float | None:
-    """The value without the rounding errors of scaling."""
-    return None if value is None else float(f"{value:.{DIGITS}g}")
+def _in_units(preparation: Preparation, name: str, value: float | None) -> float | str | None:
+    """The value without the rounding errors of scaling; of an age in days, its date."""
+    return None if value is None else preparation.date_of(name, value) or float(f"{value:.{DIGITS}g}")

@@ -52,7 +52,8 @@ def means(
     is_many = len(columns) >= MANY_COLUMNS
     n_shown = max(MIN_COLUMNS, (TABLE_CELLS if is_many else CELLS) // len(clusters))
     shown = order[:n_shown] if is_many else np.sort(order[:n_shown])
-    return ProfilesDisplay(names, sizes, columns, cluster_means, scores, shown)
+    labels = [prepared.preparation.unit_name(name) for name in columns]
+    return ProfilesDisplay(names, sizes, labels, cluster_means, scores, shown)
 
 
 def by_difference(profiles: ProfilesDisplay) -> NDArray[np.integer]:

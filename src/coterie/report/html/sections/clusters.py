@@ -80,7 +80,7 @@ def _trait(trait: Trait, mean: float | None) -> tuple[Markup, str]:
     if trait.value is not None:
         return tag("span", trait.column), f": {trait.value} ({signed(trait.deviation)} s.d.)"
     if trait.share is None:
-        text = f"{mean:.0f}" if mean is not None and is_year(trait.column, mean) else compact(mean)
+        text = f"{mean:.0f}" if mean is not None and is_year(trait.column, mean) else trait.date or compact(mean)
         return tag("bdi", short_name(trait.column)), f" {text} ({signed(trait.deviation)} s.d.)"
     column, value = trait.category or (trait.column, "")
     name = [tag("bdi", short_name(column)), ": ", tag("bdi", short_name(value)) if value else None]

@@ -17,10 +17,11 @@ FEW_UNCERTAIN, SOME_UNCERTAIN = 0.05, 0.25  # share of rows with a probability b
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence, and whether it is a reason to doubt the result."""
+    """A sentence, whether it is a reason to doubt the result, and details, which are not emphasised."""
 
     text: str
     weak: bool = False
+    details: str = ""
 
 
 def reliability(report: Report) -> Markup:
@@ -31,11 +32,16 @@ def reliability(report: Report) -> Markup:
     return tag(
         "section",
         tag("h2", "How reliable is this result?", id="sure-title"),
-        tag("ul", [tag("li", sentence.text, cls="weak" if sentence.weak else None) for sentence in items]),
+        tag("ul", [_item(sentence) for sentence in items]),
         cls=classes,
         id="sure",
         aria_labelledby="sure-title",
     )
+
+
+def _item(sentence: Sentence) -> Markup:
+    text = tag("strong", sentence.text) if sentence.weak else sentence.text
+    return tag("li", text, f" {sentence.details}" if sentence.details else None)
 
 
 def sentences(report: Report) -> list[Sentence]:
@@ -70,9 +76,9 @@ def _has_evidence(report: Report) -> bool:
 def _one_cluster(report: Report) -> list[Sentence]:
     criteria = report.criteria
     if isinstance(criteria, Criteria) and criteria.recommended == 1:
-        text = f"No cluster structure was found: all rows are in one cluster. {criteria.reason}"
+        text = "No cluster structure was found: all rows are in one cluster."
         return [
-            Sentence(text, weak=True),
+            Sentence(text, weak=True, details=criteria.reason),
             Sentence(f"To fit N clusters anyway, use {'k=N' if report.in_python else '-k N'}."),
         ]
     return [Sentence("All rows are in one cluster: there is nothing to compare.", weak=True)]
@@ -83,15 +89,14 @@ def _n_clusters(report: Report) -> Sentence:
     if isinstance(criteria, Absent):
         return Sentence(f"{count(k, 'cluster')}. {criteria.reason}")
     if criteria.recommended != report.result.k:
-        text = f"The result has {k} clusters, but {criteria.recommended} are recommended. {criteria.reason}"
-        return Sentence(text, weak=True)
-    if criteria.strength == "clear":
-        return Sentence(f"{k} clusters: the number is clear. {criteria.reason}")
-    if criteria.strength == "weak":
-        return Sentence(
-            f"{k} clusters fit best, but the evidence for this number is weak. {criteria.reason}", weak=True
-        )
-    return Sentence(f"The result has {k} clusters. {criteria.reason}", weak=True)
+        text = f"The result has {k} clusters, but {criteria.recommended} are recommended."
+    elif criteria.strength == "clear":
+        return Sentence(f"{k} clusters: the number is clear.", details=criteria.reason)
+    elif criteria.strength == "weak":
+        text = f"{k} clusters fit best, but the evidence for this number is weak."
+    else:
+        text = f"The result has {k} clusters, but no number of clusters is clear."
+    return Sentence(text, weak=True, details=criteria.reason)
 
 
 def _separation(report: Report) -> Sentence | None:
