@@ -1,5 +1,6 @@
 """Dates in rules: as numbers for the search, and as dates in conditions."""
 
+from calendar import monthrange
 from datetime import date, datetime, timedelta
 from typing import Any
 
@@ -52,9 +53,9 @@ def calendar_threshold(low: float, high: float, _: Any = None) -> float:
     """
     latest = EPOCH + timedelta(microseconds=high - 1)
     day = datetime(latest.year, latest.month, latest.day)
-    is_month_end = (day + timedelta(days=1)).day == 1
-    year_end = day if is_month_end and day.month == 12 else datetime(day.year, 1, 1) - timedelta(days=1)
-    month_end = day if is_month_end else day.replace(day=1) - timedelta(days=1)
-    steps = [step * ((high - 1) // step) for step in STEPS]
-    candidates = [*map(as_microseconds, (year_end, month_end, day)), *steps]
+    is_month_end = day.day == monthrange(day.year, day.month)[1]
+    ends = [] if is_month_end and day.month == 12 else [datetime(day.year, 1, 1)]
+    ends += [] if is_month_end else [day.replace(day=1)]
+    days = [*(as_microseconds(first) - DAY for first in ends), as_microseconds(day)]
+    candidates = [*days, *(step * ((high - 1) // step) for step in STEPS)]
     return next((float(value) for value in candidates if low <= value < high), low)
