@@ -109,7 +109,8 @@ def remote_cluster(tmp_path, monkeypatch):
     try:
         deadline = time.monotonic() + 120
         while "--block" not in (tmp_path / "ray.log").read_text():  # its last lines
-            assert head.poll() is None and time.monotonic() < deadline, (tmp_path / "ray.log").read_text()
+            assert head.poll() is None, (tmp_path / "ray.log").read_text()
+            assert time.monotonic() < deadline, (tmp_path / "ray.log").read_text()
             time.sleep(0.2)
         yield f"ray://127.0.0.1:{client_port}"
     finally:

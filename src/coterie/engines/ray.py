@@ -159,8 +159,8 @@ def connected(name: str) -> Ray:
             ray.init(address=name if ":" in name else None, log_to_driver=False)
         except (ConnectionError, ImportError, RuntimeError, ValueError) as error:
             raise ParameterError(
-                f"could not connect to a Ray cluster at {name}: {error}. Check the address, that the cluster is running, "
-                "and RAY_AUTH_TOKEN if it requires a token"
+                f"could not connect to a Ray cluster at {name}: {error}. Check the address, that the cluster is "
+                "running, and RAY_AUTH_TOKEN if it requires a token"
             ) from error
     return Ray()
 
