@@ -70,23 +70,28 @@ def beside_threads(options: Options) -> tuple[list[list[str]], list[Ratio]]:
     n, d, k = (60_000, 16, 64) if options.quick else (1_000_000, 16, 64)
     X = data.blobs(n, d, k, data.OVERLAPPING)
     start = data.random_rows(X, k)
-    best = {"threads": np.inf, "dask": np.inf, "frame": np.inf}
+    times: dict[str, list[float]] = {"threads": [], "dask": [], "frame": []}
     with cluster(2):
         lazy = blocks(X, 16)
         frame = _frame(X, 16)
-        for _ in range(options.turns(3)):
-            best["threads"] = min(best["threads"], *iteration_times(X, start, n_jobs=2))
-            best["dask"] = min(best["dask"], *iteration_times(lazy, start))
+        for _ in range(options.turns(5)):
+            times["threads"].append(min(iteration_times(X, start, n_jobs=2)))
+            times["dask"].append(min(iteration_times(lazy, start)))
             if frame is not None:
-                best["frame"] = min(best["frame"], *iteration_times(frame, start))
+                times["frame"].append(min(iteration_times(frame, start)))
     what = f"{n:,} x {d}, K = {k}, 16 parts, 2 workers"
-    rows = [[what, f"{best['dask']:.3g}", f"threads {best['threads']:.3g}", f"{best['dask'] / best['threads']:.2f}"]]
-    if frame is not None:
-        rows.append(
-            ["the same, a Dask DataFrame", f"{best['frame']:.3g}", f"threads {best['threads']:.3g}",
-             f"{best['frame'] / best['threads']:.2f}"]
-        )  # fmt: skip
-    return rows, [Ratio(f"{what}: cluster beside threads", best["dask"], "threads", best["threads"])]
+    rows = [
+        [name, f"{np.median(times[key]):.3g}", f"threads {np.median(times['threads']):.3g}", _ratios(times, key)]
+        for name, key in ((what, "dask"), ("the same, a Dask DataFrame", "frame"))
+        if times[key]
+    ]
+    return rows, [Ratio(f"{what}: cluster beside threads", min(times["dask"]), "threads", min(times["threads"]))]
+
+
+def _ratios(times: dict[str, list[float]], key: str) -> str:
+    """The median of the ratios of all turns, and their range: the speed of a machine may differ between turns."""
+    ratios = np.divide(times[key], times["threads"])
+    return f"{np.median(ratios):.2f} ({ratios.min():.2f} to {ratios.max():.2f})"
 
 
 def _frame(X: np.ndarray, n_parts: int) -> Any:
