@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from benchmarks.harness import Options, main
 from benchmarks.report import NONE, Ratio, Result, Table
 
 ITERATIONS = 8
+LIMIT = 2_000_000_000  # bytes that the fit of a folder larger than memory may allocate
 
 
 @contextmanager
@@ -68,23 +70,28 @@ def beside_threads(options: Options) -> tuple[list[list[str]], list[Ratio]]:
     n, d, k = (60_000, 16, 64) if options.quick else (1_000_000, 16, 64)
     X = data.blobs(n, d, k, data.OVERLAPPING)
     start = data.random_rows(X, k)
-    best = {"threads": np.inf, "dask": np.inf, "frame": np.inf}
+    times: dict[str, list[float]] = {"threads": [], "dask": [], "frame": []}
     with cluster(2):
         lazy = blocks(X, 16)
         frame = _frame(X, 16)
-        for _ in range(options.turns(3)):
-            best["threads"] = min(best["threads"], *iteration_times(X, start, n_jobs=2))
-            best["dask"] = min(best["dask"], *iteration_times(lazy, start))
+        for _ in range(options.turns(5)):
+            times["threads"].append(min(iteration_times(X, start, n_jobs=2)))
+            times["dask"].append(min(iteration_times(lazy, start)))
             if frame is not None:
-                best["frame"] = min(best["frame"], *iteration_times(frame, start))
+                times["frame"].append(min(iteration_times(frame, start)))
     what = f"{n:,} x {d}, K = {k}, 16 parts, 2 workers"
-    rows = [[what, f"{best['dask']:.3g}", f"threads {best['threads']:.3g}", f"{best['dask'] / best['threads']:.2f}"]]
-    if frame is not None:
-        rows.append(
-            ["the same, a Dask DataFrame", f"{best['frame']:.3g}", f"threads {best['threads']:.3g}",
-             f"{best['frame'] / best['threads']:.2f}"]
-        )  # fmt: skip
-    return rows, [Ratio(f"{what}: cluster beside threads", best["dask"], "threads", best["threads"])]
+    rows = [
+        [name, f"{np.median(times[key]):.3g}", f"threads {np.median(times['threads']):.3g}", _ratios(times, key)]
+        for name, key in ((what, "dask"), ("the same, a Dask DataFrame", "frame"))
+        if times[key]
+    ]
+    return rows, [Ratio(f"{what}: cluster beside threads", min(times["dask"]), "threads", min(times["threads"]))]
+
+
+def _ratios(times: dict[str, list[float]], key: str) -> str:
+    """The median of the ratios of all turns, and their range: the speed of a machine may differ between turns."""
+    ratios = np.divide(times[key], times["threads"])
+    return f"{np.median(ratios):.2f} ({ratios.min():.2f} to {ratios.max():.2f})"
 
 
 def _frame(X: np.ndarray, n_parts: int) -> Any:
@@ -202,8 +209,9 @@ def _dask_ml_seconds(lazy: Any, start: np.ndarray, iterations: int) -> float:
 
 def beside_spark(options: Options) -> tuple[list[list[str]], list[Ratio]]:
     """Spark MLlib with local[2]; the rows are cached before the fit."""
-    if find_spec("pyspark") is None:
-        return [["Spark MLlib", "skipped: pyspark is not installed", NONE, NONE]], []
+    missing = [name for name in ("pyspark", "polars") if find_spec(name) is None] or ["java"] * (not which("java"))
+    if missing:
+        return [["Spark MLlib", f"skipped: {missing[0]} is not installed", NONE, NONE]], []
     n = 60_000 if options.quick else 1_000_000
     X = data.blobs(n, 16, 64, data.OVERLAPPING)
     with cluster(2):
@@ -215,25 +223,29 @@ def beside_spark(options: Options) -> tuple[list[list[str]], list[Ratio]]:
 
 
 def _spark_seconds(X: np.ndarray) -> float:
+    """Seconds of one iteration: the difference of fits of 5 and of 15 iterations, when its code is compiled."""
     import polars as pl
     from pyspark.ml.clustering import KMeans
     from pyspark.ml.feature import VectorAssembler
     from pyspark.sql import SparkSession
 
-    spark = SparkSession.builder.master("local[2]").config("spark.driver.memory", "4g").getOrCreate()
+    settings = {"spark.driver.memory": "4g", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+    spark = SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
+    seconds = {}
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "rows.parquet")
         columns = [f"c{j}" for j in range(X.shape[1])]
-        pl.DataFrame(X, schema=columns).write_parquet(file)
-        rows = VectorAssembler(inputCols=columns, outputCol="features").transform(spark.read.parquet(str(file))).cache()
+        for i, part in enumerate(np.array_split(X, 2)):  # one file for each core
+            pl.DataFrame(part, schema=columns).write_parquet(Path(folder, f"{i}.parquet"))
+        rows = VectorAssembler(inputCols=columns, outputCol="features").transform(spark.read.parquet(folder))
+        rows = rows.select("features").cache()
         rows.count()
-        seconds = []
-        for iterations in (2, 7):
+        for iterations in (15, 5, 15):  # the first loads and compiles code
             begin = time.perf_counter()
-            KMeans(k=64, maxIter=iterations, tol=0.0, initMode="random", seed=1).fit(rows)
-            seconds.append(time.perf_counter() - begin)
+            model = KMeans(k=64, maxIter=iterations, tol=0.0, initMode="random", seed=1).fit(rows)
+            seconds[iterations] = time.perf_counter() - begin
+            assert model.summary.numIter == iterations, "Spark stopped early"
     spark.stop()
-    return (seconds[1] - seconds[0]) / 5
+    return (seconds[15] - seconds[5]) / 10
 
 
 def larger_than_memory(options: Options) -> list[list[str]]:
@@ -242,8 +254,9 @@ def larger_than_memory(options: Options) -> list[list[str]]:
     with tempfile.TemporaryDirectory(prefix="benchmarks-", dir="/var/tmp") as folder:
         if given is None:
             bench_files.write_folder(Path(folder), 1_600_000 if options.quick else 156_000_000)
-        case = bench_files.measured(given or folder, "none", 1, 2)
-    what = f"{case['rows']:,} x 16, {case['bytes'] / 1e9:.3g} GB of Parquet files, K = 64, threads, cache='none'"
+        case = bench_files.measured(given or folder, "none", 1, 2, LIMIT)
+    size = f"{case['bytes'] / 1e9:.3g} GB of Parquet files in {LIMIT / 1e9:g} GB of memory"
+    what = f"{case['rows']:,} x 16, {size}, K = 64, threads, cache='none'"
     memory = f"read {case['read']:.3g}, peak memory {case['memory'] / 1e9:.2f} GB"
     return [[what, f"{case['iteration']:.3g}", memory, f"{case['iteration'] / case['read']:.2f}"]]
 

@@ -46,8 +46,14 @@ def resident() -> dict[str, int]:
     return {name: 1024 * int(lines[name].split()[0]) for name in ("RssAnon", "RssFile")}
 
 
-def measure(folder: str, cache: str, n_reads: int = READS, iterations: int = ITERATIONS) -> dict[str, Any]:
-    """Worker: seconds of a read and of an iteration, and the peak of memory beside what the imports need."""
+def measure(
+    folder: str, cache: str, n_reads: int = READS, iterations: int = ITERATIONS, limit: int | None = None
+) -> dict[str, Any]:
+    """Worker: seconds of a read and of an iteration, and the peak of memory beside what the imports need.
+
+    With `limit`, the process can allocate at most that many bytes; pages of files do not count.
+    """
+    import resource
     import threading
 
     import numpy as np
@@ -56,6 +62,8 @@ def measure(folder: str, cache: str, n_reads: int = READS, iterations: int = ITE
     from coterie.data import scan_files
     from coterie.engines.local import Threads
 
+    if limit is not None:
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
     warm = np.random.default_rng(0).normal(size=(4096, COLUMNS))
     KMeans(K, init="random", n_init=1, max_iter=2, tol=1e9).fit(warm)
     at_start, peak, done = resident()["RssAnon"], 0, threading.Event()

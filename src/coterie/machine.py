@@ -27,6 +27,7 @@ GROUPS = (  # folders of control groups (v2, v1), and their files with the memor
     ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
 )
 OWN_GROUPS = Path("/proc/self/cgroup")
+LIMITS = (("RLIMIT_AS", "VmSize"), ("RLIMIT_DATA", "VmData"))  # resource limits, and what counts against them
 
 
 class _OneBlasThread:
@@ -163,8 +164,8 @@ def thread_count(n_jobs: int | None) -> int:
 
 
 def free_memory() -> int:
-    """Bytes of memory available to this process: in the system, or in its control group if that is less."""
-    return min([_free_in_system(), *_free_in_group()])
+    """Bytes of memory available to this process: in the system, or less by its control group or resource limits."""
+    return min([_free_in_system(), *_free_in_group(), *_free_by_limits()])
 
 
 def check_memory(nbytes: int, name: str, remedy: str) -> None:
@@ -191,6 +192,20 @@ def _free_in_group() -> Iterator[int]:
             limit_file, usage_file = folder / limit_name, folder / usage_name
             if limit_file.exists() and usage_file.exists() and (limit := limit_file.read_text().strip()).isdigit():
                 yield max(0, int(limit) - int(usage_file.read_text()) + _cached(folder / "memory.stat"))
+
+
+def _free_by_limits() -> Iterator[int]:
+    """Bytes that the process may still allocate, if `ulimit -v` or `ulimit -d` limits them."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return
+    import resource  # not available on Windows
+
+    sizes = dict(line.split(":", 1) for line in status.read_text().splitlines())
+    for name, used in LIMITS:
+        limit, _ = resource.getrlimit(getattr(resource, name))
+        if limit != resource.RLIM_INFINITY:
+            yield max(0, limit - 1024 * int(sizes[used].split()[0]))
 
 
 def _own_groups() -> list[str]:

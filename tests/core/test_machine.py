@@ -1,5 +1,9 @@
 """The available memory."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from coterie import machine
@@ -37,3 +41,23 @@ def test_the_limit_of_the_group_of_this_process_counts(tmp_path, monkeypatch):
     monkeypatch.setattr(machine, "GROUPS", ((str(tmp_path), "memory.max", "memory.current"),))
     monkeypatch.setattr(machine, "OWN_GROUPS", tmp_path / "own")
     assert machine.free_memory() == 2000
+
+
+LIMITED = """
+import resource, sys
+from coterie import machine
+kind = getattr(resource, sys.argv[1])
+before = machine.free_memory()
+resource.setrlimit(kind, (int(sys.argv[2]), resource.RLIM_INFINITY))
+print(before, machine.free_memory())
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads /proc")
+@pytest.mark.parametrize("kind", ["RLIMIT_AS", "RLIMIT_DATA"])
+def test_a_resource_limit_counts_with_what_the_process_uses(kind):
+    limit = 4_000_000_000
+    run = subprocess.run([sys.executable, "-c", LIMITED, kind, str(limit)], capture_output=True, text=True, check=True)
+    before, free = map(int, run.stdout.split())
+    assert 0 < free < limit
+    assert free <= before

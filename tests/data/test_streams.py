@@ -1,6 +1,7 @@
 """Rows that are read once, in batches: the same bits as the rows in memory, and clear errors for streams that fail."""
 
 import os
+import sys
 
 import numpy as np
 import pandas
@@ -231,6 +232,31 @@ def test_an_open_file_is_an_error_that_says_what_to_pass(tmp_path):
     (tmp_path / "t.csv").write_text("a,b\n1,2\n")
     with (tmp_path / "t.csv").open() as file, pytest.raises(InputError, match="X is an open file: pass its path"):
         KMeans(2).fit(file)
+
+
+@pytest.mark.parametrize("module", ["pyspark.sql.classic.dataframe", "pyspark.sql.connect.dataframe"])
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_a_spark_frame_without_a_stream_is_an_error_that_says_what_to_pass(module, method):
+    frame = type("DataFrame", (), {"__module__": module, "columns": NAMES})()
+    with pytest.raises(InputError, match=r"X\.toArrow\(\).*X\.write\.parquet"):
+        getattr(MiniBatchKMeans(2), method)(frame)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # of PySpark, about the version of pandas
+def test_a_spark_frame_is_a_stream(X, tmp_path, monkeypatch):
+    sql = pytest.importorskip("pyspark.sql", reason="pyspark is not installed")
+    if not hasattr(sql.DataFrame, "__arrow_c_stream__"):
+        pytest.skip("PySpark 4.2 or later is needed")
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    dataset(X, tmp_path)
+    spark = sql.SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+    try:
+        source = as_source(spark.read.parquet(str(tmp_path)).orderBy("height"))
+    finally:
+        spark.stop()
+    assert source.columns == NAMES
+    np.testing.assert_array_equal(source.X, X[np.argsort(X[:, NAMES.index("height")])])
 
 
 def test_a_column_is_not_a_stream_of_rows(X):

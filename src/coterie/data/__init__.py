@@ -33,7 +33,8 @@ def as_source(X: Any, sample_weight: Any = None, y: Any = None, device: str = "c
       such as ``s3://bucket/year/*.parquet``. They are read in the same way;
     - the result of `scan_files`, which can also be read again in every pass;
     - a stream, which is read once: a relation of DuckDB (``duckdb.sql("SELECT …")``), a dataset or RecordBatchReader of
-      PyArrow, any object with an Arrow C stream, or an iterator of frames or arrays with the same columns;
+      PyArrow, a Spark DataFrame (PySpark 4.2 or later), any object with an Arrow C stream, or an iterator of frames or
+      arrays with the same columns;
     - a Dask array or DataFrame.
 
     float32 stays float32, other numbers become float64. Data is copied only if necessary.
@@ -61,7 +62,7 @@ def opened(X: Any) -> Any:
     Functions that use `X` more than once call it first, so that no file is read twice. A `FileSource` with
     ``cache="none"`` is returned unchanged.
     """
-    from coterie.data import locations, streams, tensors
+    from coterie.data import frames, locations, streams, tensors
     from coterie.data.files import FileSource
     from coterie.data.open_files import scan_files
     from coterie.data.tables import numeric_rows
@@ -79,4 +80,5 @@ def opened(X: Any) -> Any:
         return flatten(X)
     if streams.is_stream(X):
         return streams.read_stream(X)
+    frames.check_spark(X)
     return tensors.as_array(X)

@@ -28,6 +28,15 @@ def is_relation(X: Any) -> bool:
     return duckdb is not None and isinstance(X, duckdb.DuckDBPyRelation)
 
 
+def check_spark(X: Any) -> None:
+    """Raise an error if `X` is a Spark DataFrame that cannot be read as a stream, of PySpark before 4.2."""
+    if type(X).__module__.partition(".")[0] == "pyspark" and not hasattr(X, "__arrow_c_stream__"):
+        raise InputError(
+            "X is a Spark DataFrame, which can be read as a stream from PySpark 4.2 on: pass X.toArrow() if it fits "
+            "into memory, or let Spark write it, X.write.parquet(folder), and pass the folder"
+        )
+
+
 def frame_to_array(X: Any) -> tuple[np.ndarray[Any, Any], list[str]]:
     """Convert columns to a C-ordered array, float32 if all of them are; and return their names."""
     import narwhals.stable.v2 as nw

@@ -70,8 +70,7 @@ class DaskPlacement:
         if stays_there:
             answers = {name: self._submit(name, _without_values, task) for name, task in self.tasks.items()}
         try:
-            gone = self._wait(answers)
-            done = self._gather({name: future for name, future in answers.items() if name not in gone})
+            done = self._gather(answers)
         except BaseException:
             self.client.cancel([*self.tasks.values(), *answers.values()], force=True)
             raise
@@ -153,18 +152,9 @@ class DaskPlacement:
         if keys:
             self.client.sync(_lift_restrictions, self.client.scheduler, keys)
 
-    def _wait(self, futures: dict[str, Future]) -> set[str]:
-        """Wait for tasks, and return the names of the workers that ended before theirs was finished."""
-        gone: set[str] = set()
-        while True:
-            waiting = [future for name, future in futures.items() if name not in gone]
-            if not waiting or _is_done(self.client, waiting):
-                return gone
-            gone = set(futures) - set(live_workers(self.client))
-
     def _gather(self, futures: dict[str, Future]) -> dict[str, Any]:
         """The results of tasks by worker; without those of workers that ended before their result was here."""
-        while True:
+        while futures:
             results = self.client._gather(list(futures.values()))
             call = asyncio.run_coroutine_threadsafe(results, self.client.loop.asyncio_loop)
             try:
@@ -176,6 +166,7 @@ class DaskPlacement:
                 call.cancel()
             alive = live_workers(self.client)
             futures = {name: future for name, future in futures.items() if name in alive}
+        return {}
 
     def _is_here(self, call: Any, names: set[str]) -> bool:
         """Wait until results are here; or until one of the workers has ended, whose result will not come."""

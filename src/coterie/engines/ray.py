@@ -35,7 +35,7 @@ class Ray(ClusterEngine):
     def _new_placement(self, source: Source) -> Any:
         import ray
 
-        n_actors = self.n_actors or len(ray.nodes())
+        n_actors = self.n_actors or _node_count()
         cores = int(ray.cluster_resources().get("CPU", 1))
         return RayPlacement(source, n_actors, self.n_threads or max(1, cores // n_actors))
 
@@ -141,24 +141,38 @@ def _same(chunk: Chunk) -> Chunk:
 @contextmanager
 def connection(name: str) -> Iterator[tuple[Ray, int]]:
     """Context in which this process is connected to a cluster: the engine, and its number of actors."""
+    ray = _ray()
+    was_connected = ray.is_initialized()
     engine = connected(name)
-    import ray
-
     try:
-        yield engine, len(ray.nodes())
+        yield engine, _node_count()
     finally:
-        ray.shutdown()
+        if not was_connected:
+            ray.shutdown()
 
 
 def connected(name: str) -> Ray:
     """The engine 'ray', connected to the cluster at the address in its name, or to one that is started here."""
+    ray = _ray()
+    if not ray.is_initialized():
+        try:
+            ray.init(address=name if ":" in name else None, log_to_driver=False)
+        except (ConnectionError, ImportError, RuntimeError, ValueError) as error:
+            raise ParameterError(
+                f"could not connect to a Ray cluster at {name}: {error}. Check the address, that the cluster is "
+                "running, and RAY_AUTH_TOKEN if it requires a token"
+            ) from error
+    return Ray()
+
+
+def _ray() -> Any:
     try:
         import ray
     except ModuleNotFoundError as error:
         raise ParameterError('engine="ray" requires the package ray: pip install "coterie[ray]"') from error
-    if not ray.is_initialized():
-        try:
-            ray.init(address=name if ":" in name else None, ignore_reinit_error=True, log_to_driver=False)
-        except (ConnectionError, RuntimeError, ValueError) as error:
-            raise ParameterError(f"could not connect to a Ray cluster at {name}: {error}") from error
-    return Ray()
+    return ray
+
+
+def _node_count() -> int:
+    """The number of nodes of the cluster; those that have ended stay in the list of Ray."""
+    return sum(node["Alive"] for node in _ray().nodes())

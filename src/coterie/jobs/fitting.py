@@ -163,8 +163,11 @@ def _on_engine(engine: str, X: Any, model: Any) -> Iterator[tuple[Any, int]]:
     if name == "local":
         yield X, 0
     elif name == "ray":
-        model.set_params(engine=engine)
-        yield X, 0
+        from coterie.engines.ray import connection
+
+        with connection(engine) as (ray_engine, n_workers):
+            model.set_params(engine=ray_engine)
+            yield X, n_workers
     else:
         try:
             from coterie.data.dask import in_blocks
