@@ -64,7 +64,7 @@ def test_a_threshold_separates_two_dates_and_is_as_round_as_possible():
     assert calendar_threshold(day(2024, 1, 15), day(2024, 1, 20)) == day(2024, 1, 19)
     assert calendar_threshold(day(2024, 1, 15) + 5, day(2024, 1, 15) + DAY // 2) == day(2024, 1, 15, 11)
     assert calendar_threshold(day(9999, 12, 30), day(9999, 12, 31, 23)) == day(9999, 12, 31)  # "without an end"
-    assert calendar_threshold(day(1, 1, 1), day(1, 1, 3)) == day(1, 1, 2)
+    assert calendar_threshold(day(1, 1, 1), day(1, 1, 3)) == day(1, 1, 1)
 
 
 def test_dates_of_a_file_are_dates_in_rules_profiles_names_and_warnings(tmp_path, monkeypatch, capsys):
