@@ -4,6 +4,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from coterie.app.events import Events
 from coterie.app.execution import Outcome, check_run, details_of, execute, has_tree, restored
 from coterie.app.failures import EXPECTED, FieldError, NotAvailable, as_error, in_page
 from coterie.app.files import state_folder, table_below, upload_name
+from coterie.app.idle_memory import IdleMemory
 from coterie.app.maps import axes_map
 from coterie.app.open_table import OpenTable, Prepared
 from coterie.app.preparation_options import SETTINGS, changed_columns, preparation_options
@@ -31,8 +33,8 @@ from coterie.app.run_views import LiveRun, info_of, names_of, run_view
 from coterie.app.state import History, Run, Source, State
 from coterie.app.store import Store, Workspace
 from coterie.app.worker import Worker
+from coterie.app.workspace_lock import WorkspaceInUse, WorkspaceLock
 from coterie.datasets import DEMOS, demo_file, write_demo
-from coterie.machine import release_memory
 
 MAX_OUTCOMES = 4  # results in memory; others are described again from their labels and models
 FEW_DROPPED = 0.05  # share of incomplete rows up to which they are dropped at first; more are filled
@@ -52,12 +54,13 @@ class Session:
         self.table: OpenTable | None = None
         self.source: Source | None = None
         self.workspace: Workspace | None = None
+        self._workspace_lock: WorkspaceLock | None = None
         self.history = History()
         self.live: dict[str, LiveRun] = {}
         self._outcomes: OrderedDict[str, Outcome] = OrderedDict()
         self._report: tuple[Any, Any] | None = None
         self._report_lock = threading.Lock()
-        self.worker = Worker()
+        self.worker, self.memory = Worker(), IdleMemory()
 
     # --- opening tables -----------------------------------------------------------------------------------------------
 
@@ -67,12 +70,12 @@ class Session:
         self.open_file(path)
 
     def open_file(self, path: Path) -> None:
+        """Open a table; if another server has its workspace open, an earlier one or a new one is used."""
         source = _source(path)
-        workspace = self.store.of_source(source)
-        if workspace is not None:
-            self.open_workspace(workspace)
-        else:
-            self._open(source, self.store.create(), History())
+        for workspace in self.store.of_source(source):
+            with suppress(WorkspaceInUse):
+                return self.open_workspace(workspace)
+        self._open(source, self.store.create(), History())
 
     def open_demo(self, name: str) -> None:
         if name not in DEMOS:
@@ -114,11 +117,13 @@ class Session:
         self._open(now, workspace, history)
 
     def _open(self, source: Source, workspace: Workspace, history: History) -> None:
+        lock = self._locked(workspace)
         self._set_busy(f"reading {source.name}")
         try:
             table = OpenTable(Path(source.path))
             with self.lock:
                 self.worker.cancel_all(self.live)
+                self._hold(lock)
                 self.table, self.source, self.workspace, self.history = table, source, workspace, history
                 self._outcomes.clear()
                 self._report = None
@@ -128,13 +133,25 @@ class Session:
                 self.changed()
             threading.Thread(target=self._draw_first_map, args=(table,), daemon=True).start()
         except BaseException as error:
+            if lock is not self._workspace_lock:
+                lock.release()
             workspace.delete_unless_saved()
             if isinstance(error, FieldError) or not isinstance(error, EXPECTED):
                 raise
             raise FieldError(in_page(str(error)), "file") from error
         finally:
             self._set_busy(None)
-            release_memory()
+
+    def _locked(self, workspace: Workspace) -> WorkspaceLock:
+        """The lock of a workspace, which this session may have already."""
+        held = self._workspace_lock
+        return held if held is not None and held.folder == workspace.folder else WorkspaceLock(workspace.folder)
+
+    def _hold(self, lock: WorkspaceLock | None) -> None:
+        """Keep a lock, and release the one before."""
+        if self._workspace_lock is not None and self._workspace_lock is not lock:
+            self._workspace_lock.release()
+        self._workspace_lock = lock
 
     def _draw_first_map(self, table: OpenTable) -> None:
         """Compute the map that pages ask for next."""
@@ -142,6 +159,7 @@ class Session:
             prepared = self.try_prepared()[0] if self.table is table else None
         if prepared is not None:
             axes_map(table, prepared)
+        self.memory.used()
 
     def _choose_missing(self) -> None:
         """If values are missing, drop few incomplete rows, or fill many. The page shows it; the user can change it."""
@@ -357,7 +375,7 @@ class Session:
 
     def _finish(self, run: Run, live: LiveRun, status: str) -> None:
         live.status, live.progress = status, None
-        release_memory()
+        self.memory.used()
         self.changed()
         self._publish_run(run)
 
@@ -464,6 +482,10 @@ class Session:
         """Stop the worker; a run that is not finished is marked when the workspace is opened again."""
         self.worker.cancel_all(self.live)
         self.worker.stop()
+        self.memory.close()
+        with self.lock:
+            self.workspace = None  # a run that ends now must not write: another server may have the workspace
+            self._hold(None)
 
 
 def _source(path: Path, *, is_copy: bool = False) -> Source:
