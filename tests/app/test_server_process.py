@@ -46,23 +46,23 @@ def running(state, *arguments):
 
 def test_a_killed_server_comes_back_with_the_workspace(tmp_path):
     rng = np.random.default_rng(0)
-    rows = "\n".join(",".join(f"{x:.3f}" for x in row) for row in rng.normal(size=(12_000, 8)))
-    (tmp_path / "t.csv").write_text("a,b,c,d,e,f,g,h\n" + rows)
+    rows = "\n".join(",".join(f"{x:.3f}" for x in row) for row in rng.normal(size=(1_500, 3)))
+    (tmp_path / "t.csv").write_text("a,b,c\n" + rows)
     with running(tmp_path, tmp_path / "t.csv") as (process, client):
         client.workspace()
-        assert client.post("/api/columns", {"h": {"role": "ignored"}}).json["preparation"]["dimensions"] == 7
+        assert client.post("/api/columns", {"c": {"role": "ignored"}}).json["preparation"]["dimensions"] == 2
         finished = client.fit(algorithm="kmeans", k=3)["id"]
         client.post(f"/api/runs/{finished}/edit", {"rename": {"0": "zero"}})
         labels = client.labels(finished)
         with client.events() as events:
-            interrupted = client.start(algorithm="kmeans", k=60, options={"n_init": 300, "tol": 0.0})
+            interrupted = client.start(algorithm="kmeans", k=40, options={"n_init": 3000, "tol": 0.0})
             events.next("step")
             process.kill()  # SIGKILL: nothing can be saved now
             process.wait()
     with running(tmp_path) as (process, client):
         view = client.workspace()
         assert view["table"]["name"] == "t.csv"
-        assert view["preparation"]["dimensions"] == 7
+        assert view["preparation"]["dimensions"] == 2
         statuses = {run["id"]: run["status"] for run in view["runs"]}
         assert statuses == {finished: "done", interrupted: "failed"}
         assert (

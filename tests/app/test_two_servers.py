@@ -69,6 +69,5 @@ def test_a_workspace_that_another_server_has_open_is_not_deleted_with_the_oldest
         left.post("/api/open", {"path": "t.csv"})
         for _ in range(2):
             right.post("/api/open", {"demo": "moons"})
+        assert {workspace.summary()[0].name for workspace in store.Store(state).all()} == {"t.csv", "moons.csv"}
         assert left.fit(algorithm="kmeans", k=2)["k"] == 2
-        names = {workspace.summary()[0].name for workspace in store.Store(state).all()}
-        assert names == {"t.csv", "moons.csv"}
