@@ -205,6 +205,9 @@ def test_two_runs_are_compared_with_linked_maps(client, fitted, open_page, size)
     seen.until("document.querySelectorAll('.maps canvas').length === 2")
     expected = client.get(f"/api/compare?a={fitted}&b={other}").json
     assert f"{expected['adjusted_rand']:.2f}" in seen.texts(".card .value")
+    assert seen.page.locator(".matched").evaluate("table => table.offsetWidth <= table.parentElement.clientWidth")
+    tops = [seen.page.locator(".maps canvas").nth(i).bounding_box()["y"] for i in (0, 1)]
+    assert (tops[0] == tops[1]) == (size == WIDE)  # side by side, the maps are level
     right = seen.pixels(".maps section:nth-child(2) canvas")
     seen.button("Magnify").click()
     assert seen.pixels(".maps section:nth-child(2) canvas") != right  # the other map follows

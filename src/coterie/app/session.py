@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from coterie.app.events import Events
-from coterie.app.execution import Outcome, check_run, details_of, execute, has_tree, restored
+from coterie.app.execution import Outcome, check_run, details_of, execute, restored
 from coterie.app.failures import EXPECTED, FieldError, NotAvailable, as_error, in_page
 from coterie.app.files import state_folder, table_below, upload_name
 from coterie.app.idle_memory import IdleMemory
@@ -20,16 +20,8 @@ from coterie.app.maps import axes_map
 from coterie.app.open_table import OpenTable, Prepared
 from coterie.app.preparation_options import SETTINGS, changed_columns, preparation_options
 from coterie.app.progress_report import ProgressReport, RunCancelled
-from coterie.app.request_values import (
-    cluster_colors,
-    cluster_label,
-    cluster_names,
-    finds_k,
-    merged_groups,
-    number_of_clusters,
-    whole_number,
-)
-from coterie.app.run_views import LiveRun, info_of, names_of, run_view
+from coterie.app.run_requests import check_has_tree, child_of, edited, merged, requested_run, valid_height
+from coterie.app.run_views import LiveRun, info_of, run_view
 from coterie.app.state import History, Run, Source, State
 from coterie.app.store import Store, Workspace
 from coterie.app.worker import Worker
@@ -229,48 +221,25 @@ class Session:
     def start(self, request: Mapping[str, Any]) -> str:
         """Start a run: a fit, or a comparison of numbers of clusters."""
         with self.lock:
-            table, state = self.open_table(), self.history.now
-            algorithm = request.get("algorithm", "kmeans")
-            kind = "choose" if request.get("kind") == "choose" else "fit"
-            options = request.get("options", {})
-            if not isinstance(options, Mapping) or not isinstance(algorithm, str):
-                raise FieldError("options must be names with values.", "algorithm")
-            k = "auto" if finds_k(algorithm) else number_of_clusters(request.get("k", "auto"))
-            run = Run(
-                self.history.new_id(), kind, algorithm, k, dict(options), self._options(state),
-                whole_number(request.get("seed", 0), "seed"), whole_number(request.get("sample"), "sample"),
-                request.get("budget", "normal"), list(request.get("criteria") or []),
-            )  # fmt: skip
-            self._check(run, table)
-            return self._submit(run, f"run {algorithm}")
+            run = requested_run(request, self.history.new_id(), self._options(self.history.now))
+            return self._checked(run, f"run {run.algorithm}")
 
     def open_k(self, run_id: str, k: Any) -> str:
         """One number of clusters of a comparison as a run."""
         with self.lock:
             run = self.run(run_id)
             self.done(run_id)
-            child = replace(
-                run, id=self.history.new_id(), kind="open", k=whole_number(k, "k"), parent=run_id, names={}, colors={}
-            )
-            self._check(child, self.open_table())
-            return self._submit(child, f"open K = {k}")
+            return self._checked(child_of(run, self.history.new_id(), "open", k), f"open K = {k}")
 
     def cut(self, run_id: str, k: Any = None, height: Any = None) -> str:
         """Another cut of a tree as a run."""
         with self.lock:
             run = self.run(run_id)
-            if not has_tree(run.algorithm) or run.kind == "merge":
-                raise FieldError("Only a tree can be cut: run a linkage, such as Ward's.", "run", 409)
+            check_has_tree(run)
         if k is None:
-            if not isinstance(height, int | float) or isinstance(height, bool) or not height >= 0:
-                raise FieldError(f"height must be a number of at least 0; got {height!r}.", "k")
-            k = 1 + int(np.count_nonzero(self.tree_heights(run_id) > height))
+            k = 1 + int(np.count_nonzero(self.tree_heights(run_id) > valid_height(height)))
         with self.lock:
-            child = replace(
-                run, id=self.history.new_id(), kind="cut", k=whole_number(k, "k"), parent=run_id, names={}, colors={}
-            )
-            self._check(child, self.open_table())
-            return self._submit(child, f"cut into {k}")
+            return self._checked(child_of(run, self.history.new_id(), "cut", k), f"cut into {k}")
 
     def tree_heights(self, run_id: str) -> Any:
         outcome = self.outcome(run_id)
@@ -285,33 +254,11 @@ class Session:
             run, live = self.run(run_id), self.done(run_id)
             k = (live.info or {}).get("k") or 0
             if "merge" in changes:
-                return self._merge(run, changes["merge"], k)
-            if "rename" in changes:
-                names = {**run.names, **cluster_names(changes["rename"], k)}
-                names = {label: name for label, name in names.items() if name and name != label}
-                shown = names_of(replace(run, names=names), k)
-                repeated = next((name for name in shown if shown.count(name) > 1), None)
-                if repeated is not None:
-                    raise FieldError(f'Two clusters would be called "{repeated}": use different names.', "names")
-                action, run = f"rename cluster {next(iter(changes['rename']), '')}", replace(run, names=names)
-            elif "recolor" in changes:
-                colors = {**run.colors, **cluster_colors(changes["recolor"], k)}
-                colors = {label: color for label, color in colors.items() if color}
-                action, run = f"recolour cluster {next(iter(changes['recolor']), '')}", replace(run, colors=colors)
-            else:
-                raise FieldError("an edit is one of rename, recolor and merge.", "run")
+                child, action = merged(run, changes["merge"], k, self.history)
+                return self._submit(child, action)
+            run, action = edited(run, changes, k)
             self._change(action, self.history.now.with_run(run))
             return run_id
-
-    def _merge(self, run: Run, labels: Any, k: int) -> str:
-        if not isinstance(labels, list) or len(set(map(str, labels))) < 2:
-            raise FieldError("Select at least two clusters to merge.", "run")
-        chosen = sorted({cluster_label(label, k) for label in labels})
-        groups, names, colors = merged_groups(run, chosen, k)
-        child = replace(
-            run, id=self.history.new_id(), kind="merge", parent=run.id, groups=groups, names=names, colors=colors
-        )
-        return self._submit(child, f"merge clusters {', '.join(map(str, chosen))}")
 
     def remove(self, run_id: str) -> None:
         """Stop a run with the best result so far; a finished run is removed from the list."""
@@ -330,11 +277,14 @@ class Session:
             self.history.now = replace(self.history.now, current=run_id)
             self.changed()
 
-    def _check(self, run: Run, table: OpenTable) -> None:
+    def _checked(self, run: Run, action: str) -> str:
+        """Submit a run whose options are valid."""
+        table = self.open_table()
         try:
             check_run(run, table.path)
         except (*EXPECTED, TypeError) as error:
             raise FieldError(**as_error(error, run.options, table.kinds)) from error
+        return self._submit(run, action)
 
     def _submit(self, run: Run, action: str) -> str:
         self.live[run.id] = LiveRun()
