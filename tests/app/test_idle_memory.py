@@ -34,12 +34,3 @@ def test_memory_is_returned_after_the_last_of_many_requests_and_not_after_each(r
     memory.close()
     assert calls[-1] >= last
     assert len(calls) < 40
-
-
-def test_a_request_and_a_run_lead_to_it(client, monkeypatch, server):
-    calls = []
-    monkeypatch.setattr(server.loader.session().memory, "used", lambda: calls.append(threading.current_thread().name))
-    client.post("/api/open", {"demo": "moons"})
-    client.fit(algorithm="kmeans", k=2)
-    assert "coterie-runs" in calls
-    assert len(set(calls)) > 1

@@ -1,5 +1,6 @@
 """Runs: the same results as the library, progress, cancelling, edits, traces, cuts and comparisons."""
 
+import threading
 import time
 
 import numpy as np
@@ -311,3 +312,12 @@ def test_a_change_of_columns_leaves_earlier_runs_as_they_are(penguins):
     assert penguins.labels(run).tolist() == before.tolist()
     again = penguins.fit(algorithm="kmeans", k=3)
     assert again["columns"] == ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g"]
+
+
+def test_after_a_request_and_a_run_memory_is_returned(client, monkeypatch, server):
+    calls = []
+    monkeypatch.setattr(server.loader.session().memory, "used", lambda: calls.append(threading.current_thread().name))
+    client.post("/api/open", {"demo": "moons"})
+    client.fit(algorithm="kmeans", k=2)
+    assert "coterie-runs" in calls
+    assert len(set(calls)) > 1
