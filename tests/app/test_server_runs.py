@@ -320,4 +320,4 @@ def test_after_a_request_and_a_run_memory_is_returned(client, monkeypatch, serve
     client.post("/api/open", {"demo": "moons"})
     client.fit(algorithm="kmeans", k=2)
     assert "coterie-runs" in calls
-    assert len(set(calls)) > 1
+    assert any(name.startswith("AnyIO") for name in calls)  # threads of requests
