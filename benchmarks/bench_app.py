@@ -30,6 +30,7 @@ FLAGS = ("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-backgroun
 COLUMNS, CLUSTERS = 6, 8
 WIDTH, HEIGHT = 1280, 800
 LONGEST = 300_000  # milliseconds for one step
+IDLE = 5.0  # seconds after which the server has returned the memory that it does not need
 FRAMES = """async () => {
     let count = 0;
     const start = performance.now();
@@ -88,11 +89,12 @@ def serve(folder: Path) -> tuple[subprocess.Popen[str], str, float]:
     raise RuntimeError("the app did not start")
 
 
-def memory(process: subprocess.Popen[str]) -> float:
-    """Resident memory of a process, in MB."""
+def memory(process: subprocess.Popen[str]) -> str:
+    """Resident memory of a process when it is idle, and the part that is not code of libraries, which others share."""
+    time.sleep(IDLE)
     text = Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8")
-    found = re.search(r"VmRSS:\s+(\d+)", text)
-    return int(found[1]) / 1000 if found else float("nan")
+    all_of_it, private = (int(kilobytes) / 1000 for kilobytes in re.findall(r"(?:VmRSS|RssAnon):\s+(\d+)", text))
+    return f"{all_of_it:.0f}, of it private: {private:.0f}"
 
 
 def seconds_until(page: Any, selector: str) -> float:
@@ -124,7 +126,7 @@ def frames(page: Any, name: str, *, pans: bool) -> dict[str, float]:
     return {f"{name}, frames/s": 1000 * count / milliseconds, f"{name}, processor ms a frame": 1000 * spent[0] / count}
 
 
-def visit(page: Any, table: Path) -> dict[str, float]:
+def visit(page: Any, table: Path, process: subprocess.Popen[str]) -> dict[str, float]:
     """Open a table in the page, fit, play, pan and brush."""
     found: dict[str, float] = {}
     page.get_by_role("link", name="Data", exact=True).click()
@@ -136,6 +138,7 @@ def visit(page: Any, table: Path) -> dict[str, float]:
     found["open, s"] = time.perf_counter() - start
     page.get_by_role("link", name="Fit", exact=True).click()
     found["first picture, s"] = seconds_until(page, ".map-host canvas")
+    print(f"  memory of the server with the table, MB: {memory(process)}")
     found |= frames(page, "pan", pans=True)
     page.get_by_text("set K", exact=True).click()
     page.get_by_label("Clusters K").fill(str(CLUSTERS))
@@ -170,13 +173,12 @@ def main() -> None:
             page.locator(".drop, .column").first.wait_for(timeout=LONGEST)
             print(f"page ready after the command, s: {time.perf_counter() - start:.2f}")
             page.locator(".demo").first.wait_for(timeout=LONGEST)  # libraries load in the background
-            idle = memory(process)
-            print(f"memory of the idle server, MB: {idle:.0f}")
+            print(f"memory of the server without a table, MB: {memory(process)}")
             for table, count in zip(tables, rows, strict=True):
                 print(f"{count:,} rows x {COLUMNS}")
-                for key, value in visit(page, table).items():
+                for key, value in visit(page, table, process).items():
                     print(f"  {key}: {value:.3g}", flush=True)
-                print(f"  memory of the server, MB: {memory(process):.0f}")
+                print(f"  memory of the server after that, MB: {memory(process)}", flush=True)
         finally:
             process.terminate()
             browser.close()

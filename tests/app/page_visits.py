@@ -1,4 +1,7 @@
-"""Opens the page of the app in Chromium. A test fails if the page logs an error or requests anything from elsewhere."""
+"""Opens the page of the app in Chromium, as on a desktop or on a phone.
+
+A test fails if the page logs an error, requests anything from elsewhere, or is wider than the window in the end.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import pytest
 from browser import Visit
 
 WIDE, PHONE = (1280, 800), (390, 844)
+both_sizes = pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
 OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
@@ -18,6 +22,11 @@ class PageVisit(Visit):
     def go(self, name: str) -> None:
         """Open one of the steps by its link."""
         self.page.get_by_role("link", name=name, exact=True).click()
+
+    def other_sources(self) -> None:
+        """Show where tables can be opened from; below an open table, they are folded."""
+        if self.page.locator(".another:not([open])").count():
+            self.page.locator(".another > summary").click()
 
     def wait(self, selector: str, seconds: float = 30) -> Any:
         found = self.page.locator(selector).first
@@ -33,9 +42,15 @@ class PageVisit(Visit):
     def text(self, selector: str) -> str:
         return self.page.locator(selector).first.inner_text()
 
+    def box(self, selector: str) -> dict[str, float]:
+        """The place of an element in the window, after the page has been scrolled to it."""
+        found = self.page.locator(selector).first
+        found.scroll_into_view_if_needed()
+        return found.bounding_box()
+
     def drag(self, selector: str, *shares: tuple[float, float]) -> None:
         """Press the pointer at the first place of an element and release it at the last; in shares of its size."""
-        box = self.page.locator(selector).first.bounding_box()
+        box = self.box(selector)
         places = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in shares]
         self.page.mouse.move(*places[0])
         self.page.mouse.down()
@@ -52,9 +67,10 @@ def open_page(chromium, server, client):
     opened: list[PageVisit] = []
 
     def go(step: str = "data", size: tuple[int, int] = WIDE, dark: bool = False) -> PageVisit:
-        page = chromium[True].browser.new_context(accept_downloads=True).new_page()
-        page.set_viewport_size({"width": size[0], "height": size[1]})
-        page.emulate_media(color_scheme="dark" if dark else "light", reduced_motion="reduce")
+        page = chromium[True].browser.new_context(
+            accept_downloads=True, viewport={"width": size[0], "height": size[1]}, is_mobile=size == PHONE,
+            has_touch=size == PHONE, color_scheme="dark" if dark else "light", reduced_motion="reduce",
+        ).new_page()  # fmt: skip
         seen = PageVisit(page)
         opened.append(seen)
         page.on("console", lambda message: seen.errors.append(message.text) if message.type == "error" else None)
@@ -68,6 +84,8 @@ def open_page(chromium, server, client):
 
     yield go
     for seen in opened:
+        overflow = seen.page.evaluate(OVERFLOW)
         seen.page.context.close()
+        assert overflow <= 0, "the page is wider than the window"
         assert not seen.outside, f"the page asked for {seen.outside}"
         assert seen.forgiven or not seen.errors, f"the page logged {seen.errors}"

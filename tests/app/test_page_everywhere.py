@@ -17,26 +17,32 @@ STEPS = {
     "Data": ".column", "Fit": ".player canvas", "Choose K": "[type=submit]", "Clusters": ".data-rows",
     "Compare": ".matched", "Export": ".downloads",
 }  # fmt: skip
+UNNAMED = """() => [...document.querySelectorAll('button, select, input, textarea, [role]')]
+    .filter((e) => e.matches('button, select, input, textarea, [role=slider], [role=application]'))
+    .filter((e) => e.offsetParent !== null || e.closest('svg'))
+    .filter((e) => !(e.getAttribute('aria-label') || e.textContent.trim() || e.labels?.length || e.title))
+    .map((e) => e.outerHTML.slice(0, 120))"""
 
 
 @pytest.fixture
 def runs(client):
     """Penguins with two runs."""
-    table = client.workspace()["table"]
-    if table is None or table["name"] != "penguins.csv":
+    workspace = client.workspace()
+    if workspace["table"] is None or workspace["table"]["name"] != "penguins.csv" or len(workspace["runs"]) < 2:
         client.post("/api/open", {"demo": "penguins"})
         for k in (2, 3):
             client.fit(algorithm="kmeans", k=k)
 
 
 @pytest.mark.parametrize(("size", "dark"), [(WIDE, True), (PHONE, False)])
-def test_every_step_fits_into_the_window(runs, open_page, size, dark):
-    seen = open_page("data", size=size, dark=dark)
+def test_every_step_fits_into_the_window_and_its_controls_have_names(runs, open_page, size, dark):
+    seen = open_page("data", size, dark)
     for step, part in STEPS.items():
         seen.go(step)
         seen.wait(part)
         seen.settle()
         assert seen.page.evaluate(OVERFLOW) <= 0, step
+        assert seen.page.evaluate(UNNAMED) == [], step
 
 
 def test_all_of_it_is_done_by_keys(client, open_page):
@@ -81,19 +87,6 @@ def test_all_of_it_is_done_by_keys(client, open_page):
     seen.wait("[role=tab][aria-selected=true]:has-text('Profiles')")
 
 
-def test_controls_have_names(runs, open_page):
-    unnamed = """() => [...document.querySelectorAll('button, select, input, textarea, [role]')]
-        .filter((e) => e.matches('button, select, input, textarea, [role=slider], [role=application]'))
-        .filter((e) => e.offsetParent !== null || e.closest('svg'))
-        .filter((e) => !(e.getAttribute('aria-label') || e.textContent.trim() || e.labels?.length || e.title))
-        .map((e) => e.outerHTML.slice(0, 120))"""
-    seen = open_page("data")
-    for step, part in STEPS.items():
-        seen.go(step)
-        seen.wait(part)
-        assert seen.page.evaluate(unnamed) == [], step
-
-
 def test_hostile_names_and_values_stay_text(client, open_page):
     lines = [",".join(f'"{name.replace(chr(34), chr(34) * 2)}"' for name in (*HOSTILE, "kind"))]
     lines += [f'{i % 7},{i * i % 11},{i % 3},"{HOSTILE[i % 2]}"' for i in range(60)]
@@ -124,7 +117,7 @@ def test_two_browsers_see_the_same_workspace(client, open_page):
     right.go("Clusters")
     right.wait(".cluster-list button")
     right.page.locator(".cluster-list button").first.click()
-    right.page.get_by_label("Name").fill("upper moon")
+    right.page.get_by_label("Name", exact=True).fill("upper moon")
     right.button("Rename").click()
     left.go("Clusters")
     left.wait(".cluster-list .name:has-text('upper moon')")

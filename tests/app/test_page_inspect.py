@@ -7,6 +7,8 @@ import json
 import numpy as np
 import pytest
 
+from .page_visits import PHONE, WIDE, both_sizes
+
 
 @pytest.fixture(scope="module")
 def fitted(client):
@@ -17,10 +19,10 @@ def fitted(client):
     return client.fit(algorithm="kmeans", k=3)["id"]
 
 
-@pytest.fixture
-def clusters(client, fitted, open_page):
+@pytest.fixture(params=[WIDE, PHONE], ids=["wide", "phone"])
+def clusters(client, fitted, open_page, request):
     client.post("/api/current", {"run": fitted})
-    seen = open_page("clusters")
+    seen = open_page("clusters", request.param)
     seen.wait(".histogram svg path")
     seen.wait(".data-rows tbody tr")
     return seen
@@ -101,7 +103,7 @@ def test_a_cluster_is_inspected_renamed_and_recoloured_and_undo_restores_it(clus
     clusters.wait(".cluster-card .rule")
     assert clusters.page.locator(".shape").count() >= 5
     assert clusters.texts(".cluster-card h3") == ["Typical rows", "Untypical rows"]
-    clusters.page.get_by_label("Name").fill("large <b>birds</b>")
+    clusters.page.get_by_label("Name", exact=True).fill("large <b>birds</b>")
     clusters.button("Rename").click()
     clusters.wait(".cluster-list .name:has-text('large <b>birds</b>')")
     colour = clusters.page.get_by_label("Colour", exact=True)
@@ -123,13 +125,16 @@ def test_two_clusters_are_merged_into_a_new_run(clusters, client, fitted):
 
 
 def test_hover_shows_the_row_and_a_click_selects_its_cluster(clusters):
-    box = clusters.page.locator(".map-host .number rect").first.bounding_box()
+    box = clusters.box(".map-host .number rect")
     clusters.page.mouse.move(box["x"] + box["width"] / 2 + 14, box["y"] + box["height"] / 2)
     clusters.until("document.querySelector('.row-tip')")
     clusters.wait(".row-tip dd")
     assert "cluster" in clusters.text(".row-tip .head")
-    clusters.page.mouse.down()
-    clusters.page.mouse.up()
+    if clusters.page.viewport_size["width"] == PHONE[0]:
+        clusters.page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    else:
+        clusters.page.mouse.down()
+        clusters.page.mouse.up()
     clusters.wait(".selection-bar")
 
 
@@ -167,9 +172,10 @@ def test_the_cut_of_a_dendrogram_is_moved_by_keys_and_by_the_pointer(clusters, c
     clusters.until("document.querySelectorAll('.cluster-list li').length === 2")
 
 
-def test_criteria_and_votes_appear_and_a_click_opens_the_clusters_of_a_k(client, fitted, open_page):
+@both_sizes
+def test_criteria_and_votes_appear_and_a_click_opens_the_clusters_of_a_k(client, fitted, open_page, size):
     client.post("/api/current", {"run": fitted})
-    seen = open_page("choose")
+    seen = open_page("choose", size)
     seen.page.get_by_label("to", exact=True).fill("5")
     seen.page.get_by_label("Effort").select_option("quick")
     seen.button("Compare").click()
@@ -190,14 +196,18 @@ def test_criteria_and_votes_appear_and_a_click_opens_the_clusters_of_a_k(client,
     seen.until("document.querySelectorAll('.cluster-list li').length === 4")
 
 
-def test_two_runs_are_compared_with_linked_maps(client, fitted, open_page):
+@both_sizes
+def test_two_runs_are_compared_with_linked_maps(client, fitted, open_page, size):
     client.post("/api/current", {"run": fitted})
     other = next(run["id"] for run in client.workspace()["runs"] if run["algorithm"] == "ward")
-    seen = open_page(f"compare?with={other}")
+    seen = open_page(f"compare?with={other}", size)
     seen.wait(".matched")
     seen.until("document.querySelectorAll('.maps canvas').length === 2")
     expected = client.get(f"/api/compare?a={fitted}&b={other}").json
     assert f"{expected['adjusted_rand']:.2f}" in seen.texts(".card .value")
+    assert seen.page.locator(".matched").evaluate("table => table.offsetWidth <= table.parentElement.clientWidth")
+    tops = [seen.page.locator(".maps canvas").nth(i).bounding_box()["y"] for i in (0, 1)]
+    assert (tops[0] == tops[1]) == (size == WIDE)  # side by side, the maps are level
     right = seen.pixels(".maps section:nth-child(2) canvas")
     seen.button("Magnify").click()
     assert seen.pixels(".maps section:nth-child(2) canvas") != right  # the other map follows
@@ -207,9 +217,10 @@ def test_two_runs_are_compared_with_linked_maps(client, fitted, open_page):
     assert seen.pixels(".maps section:nth-child(2) canvas") != both
 
 
-def test_every_export_is_a_file_that_says_the_same(client, fitted, open_page):
+@both_sizes
+def test_every_export_is_a_file_that_says_the_same(client, fitted, open_page, size):
     client.post("/api/current", {"run": fitted})
-    seen = open_page("export")
+    seen = open_page("export", size)
 
     def saved(press):
         with seen.page.expect_download(timeout=60_000) as download:
@@ -236,9 +247,10 @@ def test_every_export_is_a_file_that_says_the_same(client, fitted, open_page):
     assert "KMeans" in seen.text("[aria-label=Python] pre")
 
 
-def test_the_history_opens_an_earlier_run_and_removes_one(client, fitted, open_page):
+@both_sizes
+def test_the_history_opens_an_earlier_run_and_removes_one(client, fitted, open_page, size):
     client.post("/api/current", {"run": fitted})
-    seen = open_page("clusters")
+    seen = open_page("clusters", size)
     seen.button("History of runs").click()
     entries = seen.page.locator(".history li")
     count = entries.count()

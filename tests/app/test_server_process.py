@@ -1,12 +1,15 @@
 """The command in a process of its own: start, crash, restart, two browsers, and a missing package."""
 
 import contextlib
+import errno
 import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -43,23 +46,23 @@ def running(state, *arguments):
 
 def test_a_killed_server_comes_back_with_the_workspace(tmp_path):
     rng = np.random.default_rng(0)
-    rows = "\n".join(",".join(f"{x:.3f}" for x in row) for row in rng.normal(size=(12_000, 8)))
-    (tmp_path / "t.csv").write_text("a,b,c,d,e,f,g,h\n" + rows)
+    rows = "\n".join(",".join(f"{x:.3f}" for x in row) for row in rng.normal(size=(1_500, 3)))
+    (tmp_path / "t.csv").write_text("a,b,c\n" + rows)
     with running(tmp_path, tmp_path / "t.csv") as (process, client):
         client.workspace()
-        assert client.post("/api/columns", {"h": {"role": "ignored"}}).json["preparation"]["dimensions"] == 7
+        assert client.post("/api/columns", {"c": {"role": "ignored"}}).json["preparation"]["dimensions"] == 2
         finished = client.fit(algorithm="kmeans", k=3)["id"]
         client.post(f"/api/runs/{finished}/edit", {"rename": {"0": "zero"}})
         labels = client.labels(finished)
         with client.events() as events:
-            interrupted = client.start(algorithm="kmeans", k=60, options={"n_init": 300, "tol": 0.0})
+            interrupted = client.start(algorithm="kmeans", k=40, options={"n_init": 3000, "tol": 0.0})
             events.next("step")
             process.kill()  # SIGKILL: nothing can be saved now
             process.wait()
     with running(tmp_path) as (process, client):
         view = client.workspace()
         assert view["table"]["name"] == "t.csv"
-        assert view["preparation"]["dimensions"] == 7
+        assert view["preparation"]["dimensions"] == 2
         statuses = {run["id"]: run["status"] for run in view["runs"]}
         assert statuses == {finished: "done", interrupted: "failed"}
         assert (
@@ -100,6 +103,46 @@ def test_a_table_that_cannot_be_opened_is_a_problem_that_the_page_shows(tmp_path
             assert view["table"] is None
             assert view["problem"]["field"] == "file"
             assert name in view["problem"]["message"]
+
+
+@pytest.mark.parametrize("name", ["nothing.csv", "none/t.csv", "folder", "empty.csv", "text.docx", "secret.csv"])
+def test_a_path_that_cannot_be_a_table_ends_the_command_at_once_with_the_error_of_fit(
+    tmp_path, monkeypatch, capsys, name
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    for file, content in (("empty.csv", ""), ("text.docx", "x"), ("secret.csv", "a,b\n1,2\n")):
+        (tmp_path / file).write_text(content)
+    read = Path.open
+
+    def denied(path, *arguments, **options):  # file modes do not apply to root
+        if path.name == "secret.csv":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return read(path, *arguments, **options)
+
+    monkeypatch.setattr(Path, "open", denied)
+    monkeypatch.setattr("coterie.app.server.Server", None)  # nothing listens
+    codes = [main(["app", name, "--no-browser"]), main(["fit", name])]
+    of_app, of_fit, *rest = capsys.readouterr().err.splitlines()
+    assert codes == [3, 3]
+    assert of_app == of_fit
+    assert Path(name).name in of_app
+    assert not rest
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (["--port", "{taken}"], "cannot listen on 127.0.0.1, port {taken}: Address already in use"),
+        (["--host", "nowhere.invalid"], "cannot listen on nowhere.invalid, port 0: "),
+        (["--port", "70000"], "--port must be from 0 (any free port) to 65535; got 70000."),
+    ],
+)
+def test_an_address_on_which_the_server_cannot_listen_is_an_error_of_the_options(capsys, options, message):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert main(["app", "--no-browser", *(option.format(taken=port) for option in options)]) == 2
+    assert capsys.readouterr().err.startswith(f"Error: {message.format(taken=port)}")
 
 
 def test_the_page_is_there_before_the_libraries(tmp_path):

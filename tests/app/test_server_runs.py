@@ -1,5 +1,6 @@
 """Runs: the same results as the library, progress, cancelling, edits, traces, cuts and comparisons."""
 
+import threading
 import time
 
 import numpy as np
@@ -94,7 +95,7 @@ def test_pages_hear_about_progress_iterations_criteria_and_results(penguins):
 
 def test_live_steps_have_a_falling_objective_and_centers_on_the_map(client):
     rng = np.random.default_rng(0)
-    rows = rng.normal(size=(12_000, 6))
+    rows = rng.normal(size=(3_000, 6))
     text = "a,b,c,d,e,f\n" + "\n".join(",".join(f"{x:.3f}" for x in row) for row in rows)
     client.post("/api/paste", {"text": text})
     steps = []
@@ -111,14 +112,14 @@ def test_live_steps_have_a_falling_objective_and_centers_on_the_map(client):
         assert step["run"] == run
         assert (np.diff(step["history"]) <= 1e-9 * abs(step["history"][0])).all()
         assert np.shape(step["centers"]) == (12, 2)
-    stopped = client.start(algorithm="kmeans", k=40, options={"n_init": 200, "tol": 0.0})
+    stopped = client.start(algorithm="kmeans", k=40, options={"n_init": 2000, "tol": 0.0})
     while client.get(f"/api/runs/{stopped}").json["status"] == "queued":
         time.sleep(0.01)
     time.sleep(0.3)
     client.delete(f"/api/runs/{stopped}")
     view = client.wait(stopped)
     assert (view["status"], view["stopped"]) == ("done", True)
-    assert sum(view["sizes"]) == 12_000
+    assert sum(view["sizes"]) == 3_000
     assert "stopped early" in client.get(f"/api/export/python?run={stopped}&show=1").json["reason"]
 
 
@@ -311,3 +312,12 @@ def test_a_change_of_columns_leaves_earlier_runs_as_they_are(penguins):
     assert penguins.labels(run).tolist() == before.tolist()
     again = penguins.fit(algorithm="kmeans", k=3)
     assert again["columns"] == ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g"]
+
+
+def test_after_a_request_and_a_run_memory_is_returned(client, monkeypatch, server):
+    calls = []
+    monkeypatch.setattr(server.loader.session().memory, "used", lambda: calls.append(threading.current_thread().name))
+    client.post("/api/open", {"demo": "moons"})
+    client.fit(algorithm="kmeans", k=2)
+    assert "coterie-runs" in calls
+    assert any(name.startswith("AnyIO") for name in calls)  # threads of requests

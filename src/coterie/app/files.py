@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from coterie.app.failures import FieldError
-from coterie.data.tables.file_formats import READABLE
+from coterie.data.tables.suffixes import READABLE
 
 MAX_NAME = 120  # characters of the name of an upload
 MAX_LISTED = 200  # tables of the start folder that are listed

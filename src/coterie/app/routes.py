@@ -260,7 +260,15 @@ class Routes:
 
     async def _call(self, function: Callable[[Any], Any]) -> Any:
         """Call a function of the session in a thread."""
-        return await run_in_threadpool(lambda: function(self.loader.session()))
+
+        def call() -> Any:
+            session = self.loader.session()
+            try:
+                return function(session)
+            finally:
+                session.memory.used()
+
+        return await run_in_threadpool(call)
 
     async def _changed(self, function: Callable[[Any], Any]) -> Response:
         """Change the session, and return the workspace."""

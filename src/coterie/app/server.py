@@ -14,6 +14,7 @@ import uvicorn
 from coterie.app.events import Events
 from coterie.app.routes import application
 from coterie.app.session_loader import SessionLoader
+from coterie.errors import ParameterError
 
 LOCAL = "127.0.0.1"
 SHUTDOWN = 3  # seconds for open requests
@@ -53,7 +54,7 @@ class Server:
         folder: Path | None = None,
     ) -> None:  # fmt: skip
         self.host, self.token = host, secrets.token_urlsafe(24)
-        self.socket = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+        self.socket = _listening(host, port)
         self.port = int(self.socket.getsockname()[1])
         self.events = Events()
         self.loader = SessionLoader(self.events, folder or Path.cwd(), state, path)
@@ -121,7 +122,22 @@ class Server:
         self.socket.close()
 
 
+def _listening(host: str, port: int) -> socket.socket:
+    """A socket that listens on an address."""
+    if not 0 <= port < 1 << 16:
+        raise ParameterError(f"--port must be from 0 (any free port) to 65535; got {port}.")
+    try:
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        advice = "use another --port, or 0 for any free one" if port else "use another --host"
+        raise ParameterError(f"cannot listen on {host}, port {port}: {error.strerror}; {advice}.") from error
+
+
 def serve(path: Path | None, *, host: str, port: int, browser: bool) -> None:
-    """Run the app until Ctrl-C."""
+    """Run the app until Ctrl-C; a path that cannot be a table is an error before anything else happens."""
+    if path is not None:
+        from coterie.data.tables.read_errors import check_table_file  # loads NumPy
+
+        check_table_file(path)
     server: Any = Server(path, host=host, port=port)
     server.run(browser=browser)

@@ -4,6 +4,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,28 +12,21 @@ from typing import Any
 import numpy as np
 
 from coterie.app.events import Events
-from coterie.app.execution import Outcome, check_run, details_of, execute, has_tree, restored
+from coterie.app.execution import Outcome, check_run, details_of, execute, restored
 from coterie.app.failures import EXPECTED, FieldError, NotAvailable, as_error, in_page
 from coterie.app.files import state_folder, table_below, upload_name
+from coterie.app.idle_memory import IdleMemory
 from coterie.app.maps import axes_map
 from coterie.app.open_table import OpenTable, Prepared
 from coterie.app.preparation_options import SETTINGS, changed_columns, preparation_options
 from coterie.app.progress_report import ProgressReport, RunCancelled
-from coterie.app.request_values import (
-    cluster_colors,
-    cluster_label,
-    cluster_names,
-    finds_k,
-    merged_groups,
-    number_of_clusters,
-    whole_number,
-)
-from coterie.app.run_views import LiveRun, info_of, names_of, run_view
+from coterie.app.run_requests import check_has_tree, child_of, edited, merged, requested_run, valid_height
+from coterie.app.run_views import LiveRun, info_of, run_view
 from coterie.app.state import History, Run, Source, State
 from coterie.app.store import Store, Workspace
 from coterie.app.worker import Worker
+from coterie.app.workspace_lock import WorkspaceInUse, WorkspaceLock
 from coterie.datasets import DEMOS, demo_file, write_demo
-from coterie.machine import release_memory
 
 MAX_OUTCOMES = 4  # results in memory; others are described again from their labels and models
 FEW_DROPPED = 0.05  # share of incomplete rows up to which they are dropped at first; more are filled
@@ -52,12 +46,13 @@ class Session:
         self.table: OpenTable | None = None
         self.source: Source | None = None
         self.workspace: Workspace | None = None
+        self._workspace_lock: WorkspaceLock | None = None
         self.history = History()
         self.live: dict[str, LiveRun] = {}
         self._outcomes: OrderedDict[str, Outcome] = OrderedDict()
         self._report: tuple[Any, Any] | None = None
         self._report_lock = threading.Lock()
-        self.worker = Worker()
+        self.worker, self.memory = Worker(), IdleMemory()
 
     # --- opening tables -----------------------------------------------------------------------------------------------
 
@@ -67,12 +62,12 @@ class Session:
         self.open_file(path)
 
     def open_file(self, path: Path) -> None:
+        """Open a table; if another server has its workspace open, an earlier one or a new one is used."""
         source = _source(path)
-        workspace = self.store.of_source(source)
-        if workspace is not None:
-            self.open_workspace(workspace)
-        else:
-            self._open(source, self.store.create(), History())
+        for workspace in self.store.of_source(source):
+            with suppress(WorkspaceInUse):
+                return self.open_workspace(workspace)
+        self._open(source, self.store.create(), History())
 
     def open_demo(self, name: str) -> None:
         if name not in DEMOS:
@@ -114,11 +109,13 @@ class Session:
         self._open(now, workspace, history)
 
     def _open(self, source: Source, workspace: Workspace, history: History) -> None:
+        lock = self._locked(workspace)
         self._set_busy(f"reading {source.name}")
         try:
             table = OpenTable(Path(source.path))
             with self.lock:
                 self.worker.cancel_all(self.live)
+                self._hold(lock)
                 self.table, self.source, self.workspace, self.history = table, source, workspace, history
                 self._outcomes.clear()
                 self._report = None
@@ -128,13 +125,25 @@ class Session:
                 self.changed()
             threading.Thread(target=self._draw_first_map, args=(table,), daemon=True).start()
         except BaseException as error:
+            if lock is not self._workspace_lock:
+                lock.release()
             workspace.delete_unless_saved()
             if isinstance(error, FieldError) or not isinstance(error, EXPECTED):
                 raise
             raise FieldError(in_page(str(error)), "file") from error
         finally:
             self._set_busy(None)
-            release_memory()
+
+    def _locked(self, workspace: Workspace) -> WorkspaceLock:
+        """The lock of a workspace, which this session may have already."""
+        held = self._workspace_lock
+        return held if held is not None and held.folder == workspace.folder else WorkspaceLock(workspace.folder)
+
+    def _hold(self, lock: WorkspaceLock | None) -> None:
+        """Keep a lock, and release the one before."""
+        if self._workspace_lock is not None and self._workspace_lock is not lock:
+            self._workspace_lock.release()
+        self._workspace_lock = lock
 
     def _draw_first_map(self, table: OpenTable) -> None:
         """Compute the map that pages ask for next."""
@@ -142,6 +151,7 @@ class Session:
             prepared = self.try_prepared()[0] if self.table is table else None
         if prepared is not None:
             axes_map(table, prepared)
+        self.memory.used()
 
     def _choose_missing(self) -> None:
         """If values are missing, drop few incomplete rows, or fill many. The page shows it; the user can change it."""
@@ -211,48 +221,25 @@ class Session:
     def start(self, request: Mapping[str, Any]) -> str:
         """Start a run: a fit, or a comparison of numbers of clusters."""
         with self.lock:
-            table, state = self.open_table(), self.history.now
-            algorithm = request.get("algorithm", "kmeans")
-            kind = "choose" if request.get("kind") == "choose" else "fit"
-            options = request.get("options", {})
-            if not isinstance(options, Mapping) or not isinstance(algorithm, str):
-                raise FieldError("options must be names with values.", "algorithm")
-            k = "auto" if finds_k(algorithm) else number_of_clusters(request.get("k", "auto"))
-            run = Run(
-                self.history.new_id(), kind, algorithm, k, dict(options), self._options(state),
-                whole_number(request.get("seed", 0), "seed"), whole_number(request.get("sample"), "sample"),
-                request.get("budget", "normal"), list(request.get("criteria") or []),
-            )  # fmt: skip
-            self._check(run, table)
-            return self._submit(run, f"run {algorithm}")
+            run = requested_run(request, self.history.new_id(), self._options(self.history.now))
+            return self._checked(run, f"run {run.algorithm}")
 
     def open_k(self, run_id: str, k: Any) -> str:
         """One number of clusters of a comparison as a run."""
         with self.lock:
             run = self.run(run_id)
             self.done(run_id)
-            child = replace(
-                run, id=self.history.new_id(), kind="open", k=whole_number(k, "k"), parent=run_id, names={}, colors={}
-            )
-            self._check(child, self.open_table())
-            return self._submit(child, f"open K = {k}")
+            return self._checked(child_of(run, self.history.new_id(), "open", k), f"open K = {k}")
 
     def cut(self, run_id: str, k: Any = None, height: Any = None) -> str:
         """Another cut of a tree as a run."""
         with self.lock:
             run = self.run(run_id)
-            if not has_tree(run.algorithm) or run.kind == "merge":
-                raise FieldError("Only a tree can be cut: run a linkage, such as Ward's.", "run", 409)
+            check_has_tree(run)
         if k is None:
-            if not isinstance(height, int | float) or isinstance(height, bool) or not height >= 0:
-                raise FieldError(f"height must be a number of at least 0; got {height!r}.", "k")
-            k = 1 + int(np.count_nonzero(self.tree_heights(run_id) > height))
+            k = 1 + int(np.count_nonzero(self.tree_heights(run_id) > valid_height(height)))
         with self.lock:
-            child = replace(
-                run, id=self.history.new_id(), kind="cut", k=whole_number(k, "k"), parent=run_id, names={}, colors={}
-            )
-            self._check(child, self.open_table())
-            return self._submit(child, f"cut into {k}")
+            return self._checked(child_of(run, self.history.new_id(), "cut", k), f"cut into {k}")
 
     def tree_heights(self, run_id: str) -> Any:
         outcome = self.outcome(run_id)
@@ -267,33 +254,11 @@ class Session:
             run, live = self.run(run_id), self.done(run_id)
             k = (live.info or {}).get("k") or 0
             if "merge" in changes:
-                return self._merge(run, changes["merge"], k)
-            if "rename" in changes:
-                names = {**run.names, **cluster_names(changes["rename"], k)}
-                names = {label: name for label, name in names.items() if name and name != label}
-                shown = names_of(replace(run, names=names), k)
-                repeated = next((name for name in shown if shown.count(name) > 1), None)
-                if repeated is not None:
-                    raise FieldError(f'Two clusters would be called "{repeated}": use different names.', "names")
-                action, run = f"rename cluster {next(iter(changes['rename']), '')}", replace(run, names=names)
-            elif "recolor" in changes:
-                colors = {**run.colors, **cluster_colors(changes["recolor"], k)}
-                colors = {label: color for label, color in colors.items() if color}
-                action, run = f"recolour cluster {next(iter(changes['recolor']), '')}", replace(run, colors=colors)
-            else:
-                raise FieldError("an edit is one of rename, recolor and merge.", "run")
+                child, action = merged(run, changes["merge"], k, self.history)
+                return self._submit(child, action)
+            run, action = edited(run, changes, k)
             self._change(action, self.history.now.with_run(run))
             return run_id
-
-    def _merge(self, run: Run, labels: Any, k: int) -> str:
-        if not isinstance(labels, list) or len(set(map(str, labels))) < 2:
-            raise FieldError("Select at least two clusters to merge.", "run")
-        chosen = sorted({cluster_label(label, k) for label in labels})
-        groups, names, colors = merged_groups(run, chosen, k)
-        child = replace(
-            run, id=self.history.new_id(), kind="merge", parent=run.id, groups=groups, names=names, colors=colors
-        )
-        return self._submit(child, f"merge clusters {', '.join(map(str, chosen))}")
 
     def remove(self, run_id: str) -> None:
         """Stop a run with the best result so far; a finished run is removed from the list."""
@@ -312,11 +277,14 @@ class Session:
             self.history.now = replace(self.history.now, current=run_id)
             self.changed()
 
-    def _check(self, run: Run, table: OpenTable) -> None:
+    def _checked(self, run: Run, action: str) -> str:
+        """Submit a run whose options are valid."""
+        table = self.open_table()
         try:
             check_run(run, table.path)
         except (*EXPECTED, TypeError) as error:
             raise FieldError(**as_error(error, run.options, table.kinds)) from error
+        return self._submit(run, action)
 
     def _submit(self, run: Run, action: str) -> str:
         self.live[run.id] = LiveRun()
@@ -357,7 +325,7 @@ class Session:
 
     def _finish(self, run: Run, live: LiveRun, status: str) -> None:
         live.status, live.progress = status, None
-        release_memory()
+        self.memory.used()
         self.changed()
         self._publish_run(run)
 
@@ -464,6 +432,10 @@ class Session:
         """Stop the worker; a run that is not finished is marked when the workspace is opened again."""
         self.worker.cancel_all(self.live)
         self.worker.stop()
+        self.memory.close()
+        with self.lock:
+            self.workspace = None  # a run that ends now must not write: another server may have the workspace
+            self._hold(None)
 
 
 def _source(path: Path, *, is_copy: bool = False) -> Source:

@@ -10,6 +10,8 @@ import secrets
 import shutil
 import time
 import zipfile
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ import numpy as np
 from coterie.app.failures import FieldError
 from coterie.app.files import private_folder
 from coterie.app.state import History, Source
+from coterie.app.workspace_lock import WorkspaceInUse, WorkspaceLock
 from coterie.core.arrays import Array
 from coterie.core.writing import write_whole
 from coterie.errors import InputError
@@ -135,9 +138,11 @@ class Store:
         self.folder = private_folder(folder / "workspaces")
 
     def create(self) -> Workspace:
-        """A new empty workspace; the oldest ones are deleted."""
+        """A new empty workspace; the oldest ones are deleted, unless a server has them open."""
         for old in self.all()[MAX_WORKSPACES - 1 :]:
-            shutil.rmtree(old.folder, ignore_errors=True)
+            with suppress(WorkspaceInUse, OSError):
+                WorkspaceLock(old.folder).release()
+                shutil.rmtree(old.folder, ignore_errors=True)
         name = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}"
         return Workspace(private_folder(self.folder / name))
 
@@ -152,16 +157,15 @@ class Store:
                 return workspace
         raise FieldError("This workspace no longer exists.", "file")
 
-    def of_source(self, source: Source) -> Workspace | None:
-        """The newest workspace of a file that has not changed since."""
+    def of_source(self, source: Source) -> Iterator[Workspace]:
+        """Workspaces of a file that has not changed since, newest first."""
         for workspace in self.all():
             try:
                 other = workspace.summary()[0]
             except InputError:
                 continue
             if (other.path, other.size, other.modified) == (source.path, source.size, source.modified):
-                return workspace
-        return None
+                yield workspace
 
     def unpack(self, data: bytes) -> Workspace:
         """A new workspace from a zip file; only known names are read, up to a total size."""

@@ -35,7 +35,7 @@ def workspace_view(session: Session) -> dict[str, Any]:
             "can_undo": session.history.before[-1][0] if session.history.before else None,
             "can_redo": session.history.after[-1][0] if session.history.after else None,
             "recent": _recent(session), "folder": tables_in(session.folder),
-            "demos": [{"name": name, "about": about} for name, about in DEMOS.items()],
+            "demos": [{"name": name, "about": in_page(about)} for name, about in DEMOS.items()],
         }  # fmt: skip
 
 

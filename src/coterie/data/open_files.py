@@ -81,7 +81,7 @@ def scan_files(
             raise ParameterError(f"weight={weight!r} needs cache='none', which reads it in every pass; got {cache!r}")
         cache = "none"
     try:
-        from coterie.data.tables.file_formats import READABLE
+        from coterie.data.tables.suffixes import READABLE
         from coterie.data.tables.table_file import open_file
     except ModuleNotFoundError as error:
         raise ParameterError("reading files needs one more package. Run: pip install polars") from error

@@ -18,10 +18,10 @@ from coterie.data import as_source, label_files, row_sample
 from coterie.data.files import FileSource
 from coterie.data.locations import find_files
 from coterie.data.open_files import scan_files
-from coterie.data.tables.file_formats import READABLE
 from coterie.data.tables.frame_table import sample_table
 from coterie.data.tables.read_errors import STANDARD_INPUT
 from coterie.data.tables.reader import Table
+from coterie.data.tables.suffixes import READABLE
 from coterie.data.tables.table_file import IN_PARTS, open_file
 from coterie.errors import InputError, ParameterError
 from coterie.jobs import Job

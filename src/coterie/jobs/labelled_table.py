@@ -9,8 +9,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from coterie.core.progress import Callback, Progress, silent
-from coterie.data.tables.file_formats import TEXT
 from coterie.data.tables.reader import Table
+from coterie.data.tables.suffixes import TEXT
 from coterie.data.tables.writer import LABELS_ONLY, write
 from coterie.errors import ParameterError
 from coterie.preparation.column_selection import LABEL

@@ -9,9 +9,9 @@ from cli.test_excel import write_workbook
 from coterie import KMeans
 from coterie.cli import main
 from coterie.data import as_source
-from coterie.data.tables.array_files import ARRAYS
-from coterie.data.tables.file_formats import FRAMES, READABLE
+from coterie.data.tables.file_formats import FRAMES
 from coterie.data.tables.reader import read
+from coterie.data.tables.suffixes import ARRAYS, READABLE, TEXT
 from coterie.errors import InputError
 from data.tables.test_scan import WRITERS
 
@@ -32,6 +32,7 @@ def X():
 
 
 def test_every_format_is_tested_or_shares_the_reader_of_excel():
+    assert (*TEXT, *FRAMES) == READABLE
     untested = set(READABLE) - set(FORMATS)
     assert untested == {".xls", ".ods"}
     assert {FRAMES[suffix] for suffix in untested} == {FRAMES[".xlsx"]}

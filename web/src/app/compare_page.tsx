@@ -136,6 +136,10 @@ function Matched({ before, after, value, colors }: { before: Run; after: Run; va
           <thead>
             <tr>
               <th>{named(before)}</th>
+              <th colSpan={value.after.length}>{named(after)}</th>
+            </tr>
+            <tr>
+              <td />
               {value.after.map((label, j) => (
                 <th key={label} class="num">
                   <ClusterName name={name(after, label)} color={colors[label] ?? colors[j] ?? "#9aa1ab"} />

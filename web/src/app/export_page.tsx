@@ -1,5 +1,6 @@
 /** Take the result along: tables, model, report, pictures, and the code that repeats it. */
 
+import { Fragment } from "preact";
 import { useState } from "preact/hooks";
 import { get, Refusal } from "./api";
 import { Fault, Icon, useLoaded } from "./controls";
@@ -71,6 +72,21 @@ function Download({ kind, title, about, run }: { kind: string; title: string; ab
   );
 }
 
+/** A command, broken between words: a line must not end within an option such as --seed. */
+function Words({ text }: { text: string }) {
+  const words = text.split(" ");
+  return (
+    <>
+      {words.map((word, i) => (
+        <Fragment key={i}>
+          {i > 0 && " "}
+          <span class="word">{word}</span>
+        </Fragment>
+      ))}
+    </>
+  );
+}
+
 function Code({ kind, title, about, run }: { kind: string; title: string; about: string; run: string }) {
   const { value, error } = useLoaded(
     () => get<{ text?: string; reason?: string }>(`/api/export/${kind}?run=${run}&show=1`),
@@ -89,7 +105,7 @@ function Code({ kind, title, about, run }: { kind: string; title: string; about:
         </button>
       </div>
       <p class="muted">{about}</p>
-      {value?.text && <pre>{value.text}</pre>}
+      {value?.text && <pre>{kind === "command" ? <Words text={value.text} /> : value.text}</pre>}
       {(value?.reason || error) && <p class="note">{value?.reason ?? error}</p>}
     </section>
   );

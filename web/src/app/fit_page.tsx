@@ -65,8 +65,9 @@ export async function start(kind: "fit" | "choose", k: number | "auto" | [number
   }
   const body = { kind, algorithm, k, options: given, seed: Number(seed) || 0, budget };
   clearFaults();
-  await attempt("run", () => send<{ id: string }>("POST", "/api/runs", body));
+  const started = await attempt("run", () => send<{ id: string }>("POST", "/api/runs", body));
   await refresh();
+  if (started) document.querySelector(".work")?.scrollIntoView({ block: "nearest" }); // on phones it is below
 }
 
 export function FitPage() {

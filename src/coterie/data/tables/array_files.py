@@ -14,8 +14,6 @@ from coterie.errors import InputError
 if TYPE_CHECKING:
     import polars as pl
 
-ARRAYS = (".npy", ".npz", ".safetensors")
-
 
 def load_array(path: Path, mmap_mode: Any = None) -> np.ndarray[Any, Any]:
     """The array in an .npy, .npz or .safetensors file; `mmap_mode` applies to .npy only."""

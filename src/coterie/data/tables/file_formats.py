@@ -6,13 +6,10 @@ from pathlib import Path
 import polars as pl
 
 from coterie.core.formatting import first_names
-from coterie.data.tables.array_files import ARRAYS, array_frame, load_array
+from coterie.data.tables.array_files import array_frame, load_array
+from coterie.data.tables.suffixes import ARRAYS, EXCEL
 from coterie.data.tables.vector_columns import flatten
 from coterie.errors import InputError, ParameterError
-
-EXCEL = (".xlsx", ".xls", ".ods")
-TEXT = (".csv", ".tsv", ".txt")
-BATCHED = (*TEXT, ".parquet", ".arrow", ".feather", ".ndjson", ".jsonl", ".npy")  # can be read in batches of rows
 
 
 def read_excel(path: Path, sheet: str | None = None, header_row: int | None = None) -> pl.DataFrame:
@@ -42,4 +39,3 @@ FRAMES: dict[str, Callable[[Path], pl.DataFrame]] = {
     **dict.fromkeys(EXCEL, read_excel),
     **dict.fromkeys(ARRAYS, lambda path: array_frame(load_array(path), path.name)),
 }
-READABLE = (*TEXT, *FRAMES)

@@ -12,7 +12,7 @@ import polars as pl
 
 from coterie.data.tables import delimited_text
 from coterie.data.tables.delimited_text import MISPLACED_QUOTE
-from coterie.data.tables.file_formats import TEXT
+from coterie.data.tables.suffixes import TEXT
 
 JSON = (".ndjson", ".jsonl")
 

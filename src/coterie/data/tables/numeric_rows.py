@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coterie.data.tables.array_files import ARRAYS, load_array
-from coterie.data.tables.read_errors import check_file, readable
+from coterie.data.tables.array_files import load_array
+from coterie.data.tables.read_errors import check_table_file, readable
+from coterie.data.tables.suffixes import ARRAYS
 from coterie.errors import InputError, ParameterError
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def read(path: str | PathLike[str]) -> np.ndarray[Any, Any]:
     """The rows of a file on this machine; an .npy file is memory-mapped."""
     path = Path(path)
     suffix = path.suffix.lower()
-    check_file(path)
+    check_table_file(path)
     if suffix in ARRAYS:
         with readable(path):
             return load_array(path, mmap_mode="r")

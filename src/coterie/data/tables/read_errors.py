@@ -6,6 +6,8 @@ from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
 
+from coterie.core.formatting import join_words
+from coterie.data.tables.suffixes import READABLE
 from coterie.errors import InputError, ParameterError
 
 STANDARD_INPUT = Path("-")
@@ -13,13 +15,28 @@ DATA_FRAME = Path("data frame")  # a table in memory
 
 
 def check_file(path: Path) -> None:
-    """Reject a path that is not a file with content; suggest a file with a similar name."""
+    """Reject a path that is not a file with content, or cannot be read; suggest a file with a similar name."""
     if not path.exists():
         raise InputError(_no_such_file(path))
     if path.is_dir():
         raise InputError(f'"{path}" is a folder; name a file in it.')
     if path.is_file() and path.stat().st_size == 0:
         raise InputError(f"{path.name} is empty.")
+    if path.is_file():  # a pipe can be opened only once
+        with readable(path), path.open("rb"):
+            pass
+
+
+def check_table_file(path: Path) -> None:
+    """Reject a path that is not a file, or whose suffix is not that of a table."""
+    check_file(path)
+    if path.suffix.lower() not in READABLE:
+        raise unknown_suffix(path)
+
+
+def unknown_suffix(path: Path) -> InputError:
+    """The error of a file whose suffix is not that of a table."""
+    return InputError(f'cannot read "{path}": tables end in {join_words(READABLE, "or")}.')
 
 
 @contextmanager

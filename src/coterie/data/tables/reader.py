@@ -15,11 +15,11 @@ from coterie import machine
 from coterie.core.formatting import format_bytes, join_words
 from coterie.data import temporary_arrays
 from coterie.data.tables import delimited_text, malformed_lines
-from coterie.data.tables.array_files import ARRAYS
-from coterie.data.tables.file_formats import BATCHED, EXCEL, FRAMES, READABLE, TEXT, read_excel
-from coterie.data.tables.read_errors import STANDARD_INPUT, check_file, readable, table_name
+from coterie.data.tables.file_formats import FRAMES, read_excel
+from coterie.data.tables.read_errors import STANDARD_INPUT, check_table_file, readable, table_name
 from coterie.data.tables.scan import ROWS, Scan, empty_columns, scan
 from coterie.data.tables.sql import is_database, read_sql
+from coterie.data.tables.suffixes import ARRAYS, BATCHED, EXCEL, TEXT
 from coterie.errors import InputError, ParameterError
 
 # Upper bounds of the memory that a table takes, in multiples of the file size. Text needs memory for its fields, its
@@ -168,10 +168,8 @@ def read(
     if sql is not None or is_database(path):
         return _query(path, batch_rows, sql)
     if path != STANDARD_INPUT:
-        check_file(path)
+        check_table_file(path)
     suffix = path.suffix.lower()
-    if path != STANDARD_INPUT and suffix not in READABLE:
-        raise InputError(f'cannot read "{path}": tables end in {join_words(READABLE, "or")}.')
     if batch_rows is not None and (path == STANDARD_INPUT or suffix not in BATCHED):
         raise ParameterError(
             f"--batch-rows is for {join_words(BATCHED, 'or')}: {suffix or 'standard input'} is read as a whole. "

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from coterie.core.formatting import join_words
 from coterie.data import frames, temporary_arrays
 from coterie.data.tables import delimited_text, vector_columns
 from coterie.data.tables.array_files import array_frame, load_array
 from coterie.data.tables.delimited_text import FieldType
-from coterie.data.tables.file_formats import FRAMES, READABLE, TEXT
-from coterie.data.tables.read_errors import readable
+from coterie.data.tables.file_formats import FRAMES
+from coterie.data.tables.read_errors import readable, unknown_suffix
 from coterie.data.tables.readings import present
+from coterie.data.tables.suffixes import TEXT
 from coterie.data.tables.written_numbers import DIGITS, split_numbers
 from coterie.errors import InputError
 
@@ -105,7 +105,7 @@ def scan(path: Path, header_row: int | None = None) -> Scan:
             return Scan(
                 dict(frame.schema), frame.height, lambda names, rows: frame.select(names).iter_slices(rows), path
             )
-    raise InputError(f'cannot read "{path}": tables end in {join_words(READABLE, "or")}.')
+    raise unknown_suffix(path)
 
 
 def scan_frame(lazy: pl.LazyFrame, path: Path | None = None) -> Scan:

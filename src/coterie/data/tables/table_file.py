@@ -11,7 +11,6 @@ import polars as pl
 from coterie.core.formatting import join_words
 from coterie.data.locations import Location, Version
 from coterie.data.tables import scan, text_index, vector_columns
-from coterie.data.tables.file_formats import TEXT
 from coterie.data.tables.file_rows import (
     ArrayRows,
     Flattened,
@@ -22,6 +21,7 @@ from coterie.data.tables.file_rows import (
     first_width,
     row_groups,
 )
+from coterie.data.tables.suffixes import TEXT
 from coterie.errors import InputError
 
 BINARY = (".parquet", ".arrow", ".feather")

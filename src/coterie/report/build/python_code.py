@@ -11,10 +11,10 @@ import polars as pl
 from coterie.algorithms import algorithm_of, parameters
 from coterie.core.protocols import parameters_of
 from coterie.data.tables import delimited_text
-from coterie.data.tables.file_formats import TEXT
 from coterie.data.tables.frame_table import SampleTable
 from coterie.data.tables.read_errors import DATA_FRAME, STANDARD_INPUT
 from coterie.data.tables.reader import Table
+from coterie.data.tables.suffixes import TEXT
 from coterie.preparation.fit_preparation import PreparedTable
 from coterie.preparation.long_series import SeriesTable
 from coterie.report.build.fitted_model import FittedModel
