@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 PASSES = 20  # of a typical fit
-CPU_RATE = 3.0e9  # multiply-adds of a pass per second and core
-CPU_CORES = 16  # beyond these, a pass of K-means hardly becomes faster
-CPU_PASS = 2e-5  # seconds of a pass that do not depend on the rows
+CPU_RATE = 5e10  # multiply-adds of a pass per second and core
+CPU_ROW = 7e-8  # seconds of a core for each row of a pass, for what does not depend on columns and clusters
+CPU_FIT = 0.03  # seconds of a fit that do not depend on the rows
 GPU_RATE = 1.2e14  # multiply-adds of a pass per second
 GPU_READ = 1.5e12  # bytes of rows per second that a pass reads, if it has little to compute
-GPU_PASS = 4e-4  # seconds of a pass for launches, and for M-steps
-COPY_RATE = 8e9  # bytes per second from main memory, not pinned
-KERNELS = 3.0  # seconds until the kernels of a shape are compiled or loaded
+GPU_PASS = 4e-4  # seconds of a pass for launches and M-steps
+COPY_RATE = 6e9  # bytes per second from main memory, not pinned, with checks of the rows
+KERNELS = 5.0  # seconds until the kernels of a number of columns are compiled
 START = 4.0  # seconds until PyTorch is imported and the GPU is initialised
 
 
@@ -24,8 +24,12 @@ class Costs(NamedTuple):
 
 
 def estimated_costs(n: int, d: int, k: int, nbytes: int, cores: int, has_torch: bool) -> Costs:
-    """Costs of a fit of n rows of d columns and k clusters; `has_torch` is whether PyTorch is imported already."""
+    """Costs of a fit of n rows of d columns and k clusters; `has_torch` is whether PyTorch is imported already.
+
+    The rates were measured on 16 cores and one H200; `benchmarks/bench_gpu.py` prints estimated and real durations.
+    """
     work = float(n) * d * k
-    cpu = PASSES * (CPU_PASS + work / (CPU_RATE * min(cores, CPU_CORES)))
+    cpu = CPU_FIT + PASSES * (n * CPU_ROW + work / CPU_RATE) / cores
     gpu_pass = GPU_PASS + max(work / GPU_RATE, nbytes / GPU_READ)
-    return Costs(cpu, KERNELS + (0.0 if has_torch else START) + nbytes / COPY_RATE + PASSES * gpu_pass)
+    start = KERNELS + (0.0 if has_torch else START)
+    return Costs(cpu, start + nbytes / COPY_RATE + PASSES * gpu_pass)

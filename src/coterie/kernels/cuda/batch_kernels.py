@@ -239,7 +239,6 @@ def update(
         k = tl.load(ks + b)
         unit = tl.load(units + t)
         square_unit = tl.load(square_units + t)
-        d = tl.arange(0, BD)
         has_converged = (iteration > 0) & ((tl.load(moved + b) == 0) | (tl.load(steps + b) <= tl.load(tolerances + b)))
         is_last = has_converged | (iteration >= max_iter)
         step = tl.zeros([BD], tl.float64)
@@ -251,22 +250,24 @@ def update(
             size = tl.load(sizes + place).to(tl.float64)
             square = tl.load(square_sums + place).to(tl.float64) * square_unit
             cost = square
-            total = tl.load(sums + place * D + d, mask=d < D, other=0).to(tl.float64) * unit
-            before = tl.load(centers + place * D + d, mask=d < D, other=0.0)
-            center = before.to(tl.float64)
-            center -= tl.load(pivots + t * D + d, mask=d < D, other=0.0)
-            difference = total - size * center
-            cost -= tl.sum(center * (total + difference), axis=0)
+            for start in tl.static_range(0, D, BD):
+                d = start + tl.arange(0, BD)
+                total = tl.load(sums + place * D + d, mask=d < D, other=0).to(tl.float64) * unit
+                before = tl.load(centers + place * D + d, mask=d < D, other=0.0)
+                center = before.to(tl.float64)
+                center -= tl.load(pivots + t * D + d, mask=d < D, other=0.0)
+                difference = total - size * center
+                cost -= tl.sum(center * (total + difference), axis=0)
+                after = (before.to(tl.float64) + difference / tl.where(size > 0, size, INFINITE)).to(before.dtype)
+                change = tl.where(d < D, after.to(tl.float64) - before.to(tl.float64), 0.0)
+                step += change * change
+                if not is_last:
+                    tl.store(centers + place * D + d, after, mask=d < D)
             tl.store(costs + place, cost)
             tl.store(weight + place, size)
             n_empty += (size == 0).to(tl.int32)
             all_squares += square
             all_costs += cost
-            after = (before.to(tl.float64) + difference / tl.where(size > 0, size, INFINITE)).to(before.dtype)
-            change = tl.where(d < D, after.to(tl.float64) - before.to(tl.float64), 0.0)
-            step += change * change
-            if not is_last:
-                tl.store(centers + place * D + d, after, mask=d < D)
         tl.store(steps + b, tl.sum(step, axis=0))
         tl.store(moved + b, 0)
         tl.store(n_iter + b, iteration)

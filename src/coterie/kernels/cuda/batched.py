@@ -128,7 +128,7 @@ def _launch(
 ) -> Fits:  # fmt: skip
     import triton
 
-    from coterie.kernels.cuda import batch_kernels
+    from coterie.kernels.cuda import batch_kernels, lloyd_pass
 
     device, (count, K, d), n = centers.device, centers.shape, tables.X.shape[1]
     width, padded = _padded(d), _padded(K)
@@ -157,7 +157,7 @@ def _launch(
             )  # fmt: skip
             batch_kernels.update[(count,)](
                 sums, square_sums, sizes, moved, steps, states, n_iter, index, tables.pivots, *units, limits, numbers,
-                centers, costs[i], weight, start + i, max_iter, K, LOST, d, triton.next_power_of_2(d), can_be_empty,
+                centers, costs[i], weight, start + i, max_iter, K, LOST, d, lloyd_pass.columns_at_once(d), can_be_empty,
                 num_warps=1, enable_fp_fusion=False,
             )  # fmt: skip
         history.append(as_numpy(costs))

@@ -21,13 +21,23 @@ from coterie.kernels.cuda.moved_sums import (
 
 FEW_SUMS = 1 << 11  # number of padded sums up to which a program has all of them in registers
 COPIES = 16
-ADD_ROWS, ADD_WARPS = 64, 2  # rows of a block of `add_moved`, and warps of its programs
+# Rows of a block of `add_moved`, and warps of its programs. With 128 and 4, Triton 3.6 uses other instructions (wgmma)
+# for its products, and the kernel accessed invalid memory for 40 clusters of 24 columns.
+ADD_ROWS, ADD_WARPS = 64, 2
 CAPTURE = Lock()  # of one graph at a time, because garbage collection is off meanwhile
 
 
 def sum_scale(rows: CertifiedRows) -> float:
     """The inverse unit of the integers that represent values of rows."""
     return float(2.0 ** (rows.bits - exponent(rows.extent)))
+
+
+def columns_at_once(d: int) -> int:
+    """Columns that kernels add at once in sums over columns.
+
+    With one for each thread of a warp, and without fused additions, the order of additions is the same in every kernel.
+    """
+    return min(triton.next_power_of_2(d), 32 if d <= 128 else 512)
 
 
 class MovedSums:
@@ -93,8 +103,7 @@ class MovedSums:
         host = torch.empty(2 * k + 3, dtype=torch.float64, device=rows.device)
         cluster_statistics[(k,)](
             sums, squares, sizes, rows.pivot, centers, sum_dx, host, 1.0 / self.scale, 1.0 / rows.square_scale,
-            k, rows.d, min(triton.next_power_of_2(rows.d), 512), num_warps=1 if rows.d <= 128 else 4,
-            enable_fp_fusion=False,  # as in `batched`: compilers fuse other products there
+            k, rows.d, columns_at_once(rows.d), num_warps=1 if rows.d <= 128 else 4, enable_fp_fusion=False,
         )  # fmt: skip
         host[2 * k] = changed
         host[2 * k + 1] = rows.out_of_range
