@@ -10,10 +10,11 @@ CPU_ROW = 7e-8  # seconds of a core for each row of a pass, for what does not de
 CPU_FIT = 0.03  # seconds of a fit that do not depend on the rows
 GPU_RATE = 1.2e14  # multiply-adds of a pass per second
 GPU_READ = 1.5e12  # bytes of rows per second that a pass reads, if it has little to compute
+GPU_FIT = 0.01  # seconds of a fit that do not depend on the rows
 GPU_PASS = 4e-4  # seconds of a pass for launches and M-steps
 COPY_RATE = 6e9  # bytes per second from main memory, not pinned, with checks of the rows
 KERNELS = 5.0  # seconds until the kernels of a number of columns are compiled
-START = 4.0  # seconds until PyTorch is imported and the GPU is initialised
+START = 5.7  # seconds until PyTorch is imported and the GPU is initialised
 
 
 class Costs(NamedTuple):
@@ -31,5 +32,5 @@ def estimated_costs(n: int, d: int, k: int, nbytes: int, cores: int, has_torch: 
     work = float(n) * d * k
     cpu = CPU_FIT + PASSES * (n * CPU_ROW + work / CPU_RATE) / cores
     gpu_pass = GPU_PASS + max(work / GPU_RATE, nbytes / GPU_READ)
-    start = KERNELS + (0.0 if has_torch else START)
+    start = GPU_FIT + KERNELS + (0.0 if has_torch else START)
     return Costs(cpu, start + nbytes / COPY_RATE + PASSES * gpu_pass)
