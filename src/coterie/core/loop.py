@@ -57,6 +57,7 @@ def fit(
 
     After Ctrl-C the best result so far is returned with a `FitInterruptedWarning`, unless this fit is a step of a
     larger computation. A `checkpointer` saves the state of the fit after iterations, and a saved fit is resumed.
+    A model with a method `fit_restarts` computes all restarts together if it can, and if nothing follows iterations.
     """
     if n_init > 1 and checkpointer is None and callback in (None, silent):
         fits = model.fit_restarts(source, engine, rng, n_init, max_iter) if hasattr(model, "fit_restarts") else None
