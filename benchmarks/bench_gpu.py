@@ -217,6 +217,53 @@ def seeding_row(n: int = 10_000_000, d: int = 128, k: int = 64) -> None:
     print(f"k-means++, {2 + int(np.log(k))} candidates, {n:,} × {d}, {k}: {min(times[1:]):.0f} ms")
 
 
+def batch_row(count: int = 1000, n: int = 10_000, d: int = 16, k: int = 8) -> None:
+    """Many small fits at once, of up to 20 iterations: of tables, and restarts on one table."""
+    from coterie.kernels.cuda import batched
+
+    random = torch.Generator(device="cuda").manual_seed(0)
+    options: dict[str, Any] = {"device": "cuda", "generator": random}
+    means = 2 * torch.randn(count, k, d, **options)
+    labels = torch.randint(0, k, (count, n), **options)
+    X = torch.randn(count, n, d, **options) + means.gather(1, labels[..., None].expand(-1, -1, d))
+    for name, tables in (("tables", X), ("restarts on one table", X[:1].contiguous())):
+        prepared, times = batched.as_tables(tables, n), []
+        which = np.arange(count) % len(tables)
+        for _ in range(5):
+            torch.cuda.synchronize()
+            start = time.perf_counter()
+            fits = batched.fit_all(
+                prepared, which, np.full(count, k), X[:, :k].contiguous(), np.zeros(count), 20, None, True
+            )
+            times.append(1e3 * (time.perf_counter() - start))
+        passes = statistics.mean(len(history) for history in fits.histories)
+        print(f"{count} fits of {name} {n:,} × {d}, {k}: {min(times[1:]):.1f} ms for {passes:.1f} passes", flush=True)
+
+
+def auto_rows() -> None:
+    """Fits of arrays on the CPU and on the GPU, beside the costs that device="auto" estimates."""
+    from coterie.data.device_costs import KERNELS, estimated_costs
+    from coterie.machine import thread_count
+
+    print("| rows, columns, clusters | CPU s | estimated | GPU s, after a first fit | estimated |")
+    for n, d, k in ((100_000, 16, 8), (1_000_000, 16, 32), (300_000, 64, 100), (200_000, 128, 500)):
+        X = table(n, d, k)[0].cpu().numpy()
+        seconds = []
+        for device in ("cpu", "cuda"):
+            for _ in range(2):
+                start = time.perf_counter()
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    KMeans(k, init=X[:k], max_iter=19, tol=0, device=device, algorithm="lloyd").fit(X)
+                last = time.perf_counter() - start
+            seconds.append(last)
+        costs = estimated_costs(n, d, k, X.nbytes, thread_count(None), True)
+        print(
+            f"| {n:,} × {d}, {k} | {seconds[0]:.3f} | {costs.cpu:.3f} | {seconds[1]:.3f} | {costs.gpu - KERNELS:.3f} |",
+            flush=True,
+        )
+
+
 def streaming_row(n: int = 25_000_000, d: int = 64, k: int = 64) -> None:
     """Passes over rows in main memory."""
     X = np.empty((n, d), np.float32)
@@ -240,6 +287,8 @@ def main() -> None:
     mixture_row(1_000_000 // factor, 32, 64)
     mixture_row(10_000_000 // factor, 16, 16)
     seeding_row(10_000_000 // factor)
+    batch_row(1000 // factor)
+    auto_rows()
     metric_rows(10_000_000 // factor)
     streaming_row(25_000_000 // factor)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from coterie.core.progress import Callback, check_callback
+from coterie.core.progress import Callback, check_callback, silent
 from coterie.core.progress_bar import verbose_callback
 from coterie.kernels import compile_notice
 
@@ -15,4 +15,4 @@ def callbacks(callback: Any, verbose: Any, *others: Callback) -> Callback:
     if verbose:
         compile_notice.print_when_compiling()
     functions = [function for function in (*others, checked, shown) if function is not None]
-    return lambda progress: bool(sum(bool(function(progress)) for function in functions))
+    return (lambda progress: bool(sum(bool(function(progress)) for function in functions))) if functions else silent

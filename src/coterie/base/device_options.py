@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from coterie.data.tensors import is_worth_a_gpu
+from coterie.data.tensors import costs_if_faster_on_gpu
 from coterie.errors import ParameterError
 
 
@@ -12,10 +12,12 @@ def chosen_device(estimator: Any, device: str, X: Any) -> str:
     """The device for these rows: 'auto' is the GPU if it is faster and supports all options. `verbose` shows that."""
     k = getattr(estimator, "n_clusters", getattr(estimator, "n_components", 1))
     is_free = device == "auto" and isinstance(k, int) and estimator.engine == "auto"
-    if not is_free or _is_traced(estimator) or _rejected(estimator) or not is_worth_a_gpu(X, k):
+    if not is_free or _is_traced(estimator) or _rejected(estimator):
+        return device
+    if (costs := costs_if_faster_on_gpu(X, k)) is None:
         return device
     if getattr(estimator, "verbose", 0):
-        print(f"device: cuda, because a pass over X takes {2 * X.shape[0] * X.shape[1] * k:.1e} operations")
+        print(f"device: cuda, because a fit takes about {costs.gpu:.2g} s there, and {costs.cpu:.2g} s on the CPU")
     return "cuda"
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from coterie.core.accelerate import Squarem
 from coterie.core.checkpoint import Checkpointer, DescentState
 from coterie.core.clock import Descents
-from coterie.core.progress import Callback, Progress
+from coterie.core.progress import Callback, Progress, silent
 from coterie.core.protocols import Engine, EStep, Memo, Model, Params, Source
 from coterie.core.recovery import Recovery
 
@@ -57,7 +57,12 @@ def fit(
 
     After Ctrl-C the best result so far is returned with a `FitInterruptedWarning`, unless this fit is a step of a
     larger computation. A `checkpointer` saves the state of the fit after iterations, and a saved fit is resumed.
+    A model with a method `fit_restarts` computes all restarts together if it can, and if nothing follows iterations.
     """
+    if n_init > 1 and checkpointer is None and callback in (None, silent):
+        fits = model.fit_restarts(source, engine, rng, n_init, max_iter) if hasattr(model, "fit_restarts") else None
+        if fits is not None:
+            return _with_stats(min(fits, key=key), model, source, engine)
     with Recovery(model, checkpointer) as recovery:
         before = recovery.saved
         best = None if before.best is None else Fit.restored(before.best)

@@ -16,18 +16,19 @@ import numpy as np
 
 from coterie.core.arrays import is_sparse
 from coterie.core.protocols import Chunk, Engine
+from coterie.data.device_costs import Costs, estimated_costs
 from coterie.data.memory import ArraySource, as_row_values, as_weights, memory_source
 from coterie.errors import InputError, ParameterError
+from coterie.machine import thread_count
 
 DEVICES = ("auto", "cpu", "cuda")
 DEVICE = "cuda"  # where the rows of a `TensorSource` are
+SPREAD_BYTES = 1 << 28  # of rows for each of several GPUs; fewer rows are on one
 INSTALL = 'pip install "coterie[gpu]"'
 PART_ROWS = 1 << 27  # of rows that are on the device
 STREAMED_PART = 1 << 27  # bytes of a part that is copied to the device in every pass
 MAPPED_VALUES = 1 << 26  # that a function of rows receives at once
 ROW_BYTES = 96  # memory on the device for the labels, norms and lists of a row
-AUTO_WORK = 1 << 32  # multiply-adds of a pass from which a GPU is faster than the CPU, with the copy of the rows
-FIRST_WORK = 1 << 34  # the same if PyTorch is not imported yet, which takes seconds
 FREE_FRACTION = 0.85  # of the free memory of the device that rows may take
 
 
@@ -40,6 +41,11 @@ def is_tensor(X: Any) -> bool:
 def is_on_device(X: Any) -> bool:
     """Whether `X` is a tensor on a CUDA device."""
     return is_tensor(X) and X.device.type == "cuda"
+
+
+def is_float32_table(X: Any) -> bool:
+    """Whether `X` has float32 rows on a CUDA device."""
+    return is_on_device(X) and X.ndim == 2 and X.dtype == sys.modules["torch"].float32
 
 
 def as_array(X: Any) -> Any:
@@ -68,15 +74,14 @@ def check_device(device: Any) -> str:
     return str(device)
 
 
-def is_worth_a_gpu(X: Any, k: int) -> bool:
-    """Whether a fit of dense rows in memory with k clusters is faster on a GPU, and there is one.
-
-    An iteration takes 2 n d k operations. If a fit takes less than some seconds on the CPU, starting PyTorch, compiling
-    kernels and copying the rows take longer.
-    """
-    limit = AUTO_WORK if "torch" in sys.modules else FIRST_WORK
-    is_large = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f" and X.size * k >= limit
-    return is_large and find_spec("torch") is not None and not device_problem()
+def costs_if_faster_on_gpu(X: Any, k: int) -> Costs | None:
+    """Estimated costs of a fit of dense rows in memory with k clusters, if there is a GPU that makes it faster."""
+    if not (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f"):
+        return None
+    n, d = X.shape
+    costs = estimated_costs(n, d, k, X.nbytes, thread_count(None), "torch" in sys.modules)
+    # PyTorch is imported only for fits that are faster with it.
+    return None if costs.gpu >= costs.cpu or find_spec("torch") is None or device_problem() else costs
 
 
 def device_problem() -> str:
@@ -98,14 +103,21 @@ class TensorSource(ArraySource):
 
     X: Any  # (n, d) an array or a tensor
     tensor: Any  # (n, d) the same rows as a tensor on the device, or in main memory
-    device: Any
+    device: Any  # the first one if there are several
     gives_tensors: bool = False  # whether results with one value per row are tensors, as the rows of the user are
     w: Any = None  # (n,) on the device
     columns: list[str] | None = None
     y: Any = None
+    others: tuple[Any, ...] = ()  # other devices; parts are dealt out, and the tensor of all rows is in main memory
+    keeps_parts: bool = False  # whether each part stays on its device after its first copy
     _parts: list[_Part] = field(default_factory=list, repr=False, compare=False)
 
     engine = "cuda"
+
+    @property
+    def devices(self) -> tuple[Any, ...]:
+        """Devices of the parts: part i is on device i modulo their number."""
+        return (self.device, *self.others)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -114,9 +126,14 @@ class TensorSource(ArraySource):
         return np.dtype(NUMPY_TYPES[self.tensor.dtype])
 
     @property
+    def is_float32(self) -> bool:
+        """Whether rows are stored in float32; those in half precision only have its `dtype`."""
+        return bool(self.tensor.element_size() == 4)
+
+    @property
     def is_resident(self) -> bool:
-        """Whether all rows are on the device."""
-        return bool(self.tensor.device == self.device)
+        """Whether all rows stay on the devices."""
+        return self.keeps_parts or bool(self.tensor.device == self.device)
 
     def parts(self) -> Sequence[_Part]:
         """The parts stay the same, so that kernels can keep what they compute for the rows of a part."""
@@ -128,6 +145,7 @@ class TensorSource(ArraySource):
         n, d = self.shape
         size = PART_ROWS if self.is_resident else max(1, STREAMED_PART // (d * self.tensor.element_size()))
         count = max(1, -(-n // size))
+        count = min(n, -(-count // len(self.devices)) * len(self.devices))
         return [n * i // count for i in range(count + 1)]
 
     def pick(self, rows: Any) -> Chunk:
@@ -152,7 +170,7 @@ class TensorSource(ArraySource):
 
         w, y = self._row_values(rows)
         tensor = self.tensor[torch.as_tensor(np.asarray(rows), device=self.tensor.device)]
-        source = _on_device(tensor, tensor, self.device, w, self.columns, y)
+        source = _on_device(tensor, tensor, self.devices, w, self.columns, y)
         return replace(source, gives_tensors=self.gives_tensors)
 
     def map_rows(self, function: Callable[[Any], Any], engine: Engine) -> TensorSource:
@@ -175,8 +193,8 @@ class TensorSource(ArraySource):
 
         kind = TORCH_TYPES[np.dtype(dtype)]
         return [
-            DeviceArray(torch.full((stop - start,), fill, dtype=kind, device=self.device))
-            for start, stop in pairwise(self._bounds())
+            DeviceArray(torch.full((stop - start,), fill, dtype=kind, device=self.devices[i % len(self.devices)]))
+            for i, (start, stop) in enumerate(pairwise(self._bounds()))
         ]
 
     def join(self, pieces: list[Any]) -> Any:
@@ -195,10 +213,15 @@ class _Part:
     def __init__(self, source: TensorSource, index: int, start: int, stop: int) -> None:
         from coterie.kernels.cuda.device_array import DeviceArray, as_tensor
 
-        self.index, self.first, self.device, self.rows = index, start, source.device, source.tensor[start:stop]
-        self.w = None if source.w is None else DeviceArray(as_tensor(source.w, source.device)[start:stop])
-        self.y = None if source.y is None else DeviceArray(as_tensor(source.y, source.device)[start:stop])
-        self.resident = DeviceArray(self.rows) if source.is_resident else None
+        self.index, self.first, self.rows = index, start, source.tensor[start:stop]
+        self.device = source.devices[index % len(source.devices)]
+        self.w, self.y = (
+            None if values is None else DeviceArray(as_tensor(values)[start:stop].to(self.device))
+            for values in (source.w, source.y)
+        )
+        self.resident: Any = None
+        if source.is_resident:
+            self.resident = DeviceArray(self.rows.to(self.device))
         self.copy: Any = None  # of the rows on the device, while it is made
         self.is_copied: Any = None  # event
 
@@ -247,7 +270,7 @@ def tensor_source(X: Any, sample_weight: Any = None, y: Any = None) -> TensorSou
     if is_on_device(X):
         tensor = _checked(X.detach())
         w, y = as_weights(as_array(sample_weight), len(tensor)), as_row_values(y, len(tensor))
-        return _on_device(X, tensor, tensor.device, w, None, y)
+        return _on_device(X, tensor, (tensor.device,), w, None, y)
     from coterie.data import FileSource, opened
 
     rows = opened(X)
@@ -259,7 +282,19 @@ def tensor_source(X: Any, sample_weight: Any = None, y: Any = None) -> TensorSou
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The given NumPy array is not writable")  # rows are never modified
         tensor = torch.from_numpy(memory.X)
-    return _on_device(memory.X, tensor, torch.device(DEVICE), memory.w, memory.columns, memory.y)
+    return _on_device(memory.X, tensor, available_devices(), memory.w, memory.columns, memory.y)
+
+
+def available_devices() -> tuple[Any, ...]:
+    """The current CUDA device, then the others that this process can use."""
+    import torch
+
+    if DEVICE != "cuda":
+        return (torch.device(DEVICE),)
+    first = torch.cuda.current_device()
+    return tuple(
+        torch.device("cuda", (first + i) % torch.cuda.device_count()) for i in range(torch.cuda.device_count())
+    )
 
 
 def _checked(X: Any) -> Any:
@@ -277,31 +312,33 @@ def _checked(X: Any) -> Any:
     return (X if X.dtype in kinds else X.double()).contiguous()
 
 
-def _on_device(X: Any, tensor: Any, device: Any, w: Any, columns: Any, y: Any) -> TensorSource:
-    """The source of rows that are copied to the device once if they fit; otherwise they stay in main memory."""
+def _on_device(X: Any, tensor: Any, devices: tuple[Any, ...], w: Any, columns: Any, y: Any) -> TensorSource:
+    """The source of rows that are copied to the devices once if they fit; otherwise they stay in main memory.
+
+    Many rows in main memory are dealt out to all devices. Rows that are on a device stay there.
+    """
     from coterie.kernels.cuda.device_array import DeviceArray, as_tensor
 
-    if device.type == "cuda" and device.index is None:
-        import torch
-
-        device = torch.device("cuda", torch.cuda.current_device())
-    if tensor.device != device:
-        if _fits(tensor, device):
-            tensor = tensor.to(device)
-        else:
-            _pin(tensor)
+    device, *others = devices
+    if tensor.is_cuda or tensor.nbytes < SPREAD_BYTES * len(devices):
+        others = []
+    keeps_parts = bool(others) and _fits(tensor, devices)
+    if tensor.device != device and not others and _fits(tensor, (device,)):
+        tensor = tensor.to(device)
+    elif tensor.device != device and not keeps_parts:
+        _pin(tensor)
     w = None if w is None else DeviceArray(as_tensor(w, device))
-    return TensorSource(X, tensor, device, is_on_device(X), w, columns, y)
+    return TensorSource(X, tensor, device, is_on_device(X), w, columns, y, tuple(others), keeps_parts)
 
 
-def _fits(tensor: Any, device: Any) -> bool:
-    """Whether rows fit into the free memory of the device, with their copies in half precision."""
+def _fits(tensor: Any, devices: tuple[Any, ...]) -> bool:
+    """Whether rows fit into the free memory of the devices, with their copies in half precision."""
     import torch
 
-    if device.type != "cuda":
+    if devices[0].type != "cuda":
         return True
     n, d = tensor.shape
-    free, _ = torch.cuda.mem_get_info(device)
+    free = min(torch.cuda.mem_get_info(device)[0] for device in devices) * len(devices)
     return bool(n * (d * tensor.element_size() + 4 * d + ROW_BYTES) <= FREE_FRACTION * free)
 
 

@@ -1,15 +1,17 @@
-"""K-means on a GPU: the centers stay on the device during a fit."""
+"""K-means on a GPU: the centers stay on the device during a fit, and small restarts run together."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
 from coterie import kernels
+from coterie.core.loop import Descent, Fit
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.kmeans.center_model import KMeansStats
+from coterie.kmeans.fits_together import SharedFit, can_fit_together, fit_together
 from coterie.kmeans.lloyd import Bounds, Lloyd
 
 
@@ -43,6 +45,32 @@ class DeviceLloyd(Lloyd):
         if step is None:
             step = (after.tensor.double() - before.tensor.double()).square()
         return float(step.sum()) <= self.tol
+
+    def fit_restarts(
+        self, source: Any, engine: Engine, rng: np.random.Generator, n_init: int, max_iter: int
+    ) -> list[Fit] | None:
+        """The fits of all restarts, whose iterations run together; None if there are too many rows or clusters."""
+        if self.frozen is not None or not can_fit_together(source, self.n_clusters):
+            return None
+        starts = [np.asarray(self.init(source, engine, child)) for child in rng.spawn(n_init)]
+        fits = fit_together(source, starts, [self.tol] * n_init, max_iter)
+        return [
+            self._own_fit(run, start, source, engine, max_iter) if fit is None else self._as_fit(run, fit, source)
+            for run, (start, fit) in enumerate(zip(starts, fits, strict=True))
+        ]
+
+    def _own_fit(self, run: int, start: np.ndarray, source: Any, engine: Engine, max_iter: int) -> Fit:
+        *_, fit = Descent(replace(self, start=start), source, engine, run, False).iterations(
+            np.random.default_rng(0), max_iter
+        )
+        return replace(fit, memos=None)
+
+    @staticmethod
+    def _as_fit(run: int, fit: SharedFit, source: Any) -> Fit:
+        from coterie.kernels.cuda import DeviceArray, as_tensor
+
+        centers = DeviceArray(as_tensor(fit.centers, source.device))
+        return Fit(centers, fit.history[-1], fit.history, fit.converged, run, len(fit.history))
 
     def _with_rows(self, centers: Any, indices: np.ndarray, rows: np.ndarray) -> Any:
         from coterie.kernels.cuda import DeviceArray

@@ -19,10 +19,12 @@ from coterie.core.scale import UNIT, Scale, times_power
 from coterie.data import as_source
 from coterie.data.scale_check import divide_by_scale
 from coterie.data.summary import summarize
+from coterie.data.tensors import is_float32_table
 from coterie.distances.euclidean import Euclidean
 from coterie.distances.pairwise import strips
 from coterie.engines.local import Serial
 from coterie.errors import InputError, ParameterError, ScaleError
+from coterie.kmeans.fits_together import Options, can_fit_tables, fit_tables
 from coterie.selection.kmeans_path import CANDIDATES, HOPE, too_few_distinct_rows
 from coterie.selection.sweep import as_ks, sweep
 from coterie.selection.text_table import aligned
@@ -174,6 +176,10 @@ def gap_statistic(
     generated in the thread that uses them: each thread holds one, and two copies of it in float64. float32 rows have
     float32 references.
 
+    If `X` is a float32 tensor on a GPU with up to about a million rows, the data and all references are fitted there at
+    once for all K, each from four k-means++ starts. `estimator`, `sample_weight` and other values of `power` use the
+    CPU.
+
     References
     ----------
     .. [1] R. Tibshirani, G. Walther, T. Hastie (2001), Estimating the number of clusters in a data set via the gap
@@ -205,9 +211,14 @@ def gap_statistic(
     generators = as_rng(random_state).spawn(1 + n_references)
     names = ["data", *(f"reference {b}" for b in range(1, 1 + n_references))]
     stop = callback and (lambda step: bool(callback(step)) and step.done > MIN_REFERENCES)
-    with machine.one_blas_thread:
-        calls = [(rows, w, box, k_values, power, within, rng) for box, rng in zip(boxes, generators, strict=True)]
-        log_w = np.array(list(reported(machine.in_threads(_log_within, calls, n_jobs), names, stop)))
+    is_plain = estimator is None and power == 2 and w is None
+    if is_plain and is_float32_table(X) and can_fit_tables(len(rows), rows.shape[1], k_values[-1]):
+        results: Any = map(_log_of, [k_values] * len(boxes), _by_tables(rows, X.device, boxes, k_values, generators))
+        log_w = np.array(list(reported(results, names, stop)))
+    else:
+        with machine.one_blas_thread:
+            calls = [(rows, w, box, k_values, power, within, rng) for box, rng in zip(boxes, generators, strict=True)]
+            log_w = np.array(list(reported(machine.in_threads(_log_within, calls, n_jobs), names, stop)))
     log_w += (power * scale.rows + scale.weights) * np.log(2.0)  # in the units of X and sample_weight
     return Gap(np.array(k_values), log_w[0], log_w[1:], rule, se_factor, reference, power)
 
@@ -275,7 +286,28 @@ def _log_within(
 ) -> Array:
     """log W for every K: of the data if `box` is None, otherwise of a new reference data set."""
     X = rows if box is None else box.draw(len(rows), rows.dtype, rng)
-    values = within(X, w, ks, power, rng)
+    return _log_of(ks, within(X, w, ks, power, rng))
+
+
+def _by_tables(
+    rows: Array, device: Any, boxes: list[Box | None], ks: list[int], generators: list[np.random.Generator]
+) -> Array:
+    """W of the data and of all references for every K (references + 1, m), fitted at once on a GPU."""
+    from coterie.kernels.cuda import as_tensor
+
+    tables = [
+        rows if box is None else box.draw(len(rows), rows.dtype, rng)
+        for box, rng in zip(boxes, generators, strict=True)
+    ]
+    children = [child for rng in generators for child in rng.spawn(len(ks))]
+    which, numbers = np.repeat(np.arange(len(tables)), len(ks)), np.tile(ks, len(tables))
+    options = Options(tol=TOL, max_iter=MAX_ITER)
+    fits = fit_tables(as_tensor(np.stack(tables), device), which, numbers, children, options)
+    return fits.inertia.reshape(len(tables), len(ks))
+
+
+def _log_of(ks: list[int], values: Array) -> Array:
+    """log W for every K."""
     if not (values > 0).all():
         k = ks[int(np.argmin(values > 0))]
         raise InputError(

@@ -12,10 +12,13 @@ from scipy.spatial.distance import cdist
 from coterie import interrupts, kernels, machine, seeding
 from coterie.core import loop
 from coterie.core.arrays import Array
+from coterie.core.progress import Progress
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
 from coterie.errors import InputError
+from coterie.kmeans.fits_together import SharedFit, can_fit_together, fit_together
 from coterie.kmeans.fuzzy_c_means import Fuzzy
+from coterie.kmeans.lloyd import Lloyd
 from coterie.kmeans.swap_search import AbandonHopeless
 from coterie.seeding.costs import Cost
 from coterie.seeding.plusplus import Draws, sample_rows
@@ -80,11 +83,15 @@ class KMeansPath:
         """Fit all K, each with `starts` independent starts; stop if `done(k)`, called after each, returns True."""
         with machine.one_blas_thread, interrupts.outermost():
             sequences = self._initial_sequences(starts)
+            shared_fits = self._shared_fits(sequences)
             for smaller, k in zip([None, *self.ks], self.ks, strict=False):
                 if smaller is not None:
                     self._try_start(k, self._start_from_smaller(smaller, k))
                     self.best[smaller] = replace(self.best[smaller], memos=None)
-                for sequence in sequences:
+                for i, sequence in enumerate(sequences):
+                    if (k, i) in shared_fits:
+                        self._use_if_better(k, shared_fits[k, i])
+                        continue
                     self._try_start(
                         k, None if sequence is None else self._move_off_rows(k, sequence[:k], self.n_frozen)
                     )
@@ -121,6 +128,24 @@ class KMeansPath:
             for rng in self.rng.spawn(starts)
         ]
         return [centers if frozen is None else np.concatenate([frozen, centers]) for centers in sequences]
+
+    def _shared_fits(self, sequences: list[Array | None]) -> dict[tuple[int, int], SharedFit]:
+        """Fits from the first k centers of each sequence, by k and sequence, if they can run at once on a GPU."""
+        is_plain = all(type(model) is Lloyd and model.frozen is None for model in self.models.values())
+        if not is_plain or any(each is None for each in sequences) or not can_fit_together(self.source, self.ks[-1]):
+            return {}
+        keys = [(k, i) for k in self.ks for i in range(len(sequences))]
+        starts: list[Any] = [sequences[i][:k] for k, i in keys]  # type: ignore[index]
+        fits = fit_together(self.source, starts, [self.models[k].tol for k, _ in keys], self.max_iter)
+        return {key: fit for key, fit in zip(keys, fits, strict=True) if fit is not None}
+
+    def _use_if_better(self, k: int, fit: SharedFit) -> None:
+        """Use a fit if it is better than the best so far, and not one that `_try_start` would have abandoned."""
+        best = self.best.get(k)
+        watch = AbandonHopeless(np.inf if best is None else best.objective, HOPE, after=1)
+        steps = (Progress("iteration", i, None, None, objective=value) for i, value in enumerate(fit.history))
+        if not any(watch(step) for step in steps) and (best is None or fit.history[-1] < best.objective):
+            self.best[k] = BestCenters(fit.centers, fit.history[-1], fit.weight)
 
     def _try_start(self, k: int, start: Array | None) -> bool:
         """Fit from `start` (None: the initialisation of the model); return whether the best result improved."""

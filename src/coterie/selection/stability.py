@@ -13,7 +13,10 @@ from coterie.core.progress import Callback, check_callback, reported
 from coterie.core.progress_bar import with_verbose
 from coterie.core.protocols import can_predict
 from coterie.core.repr_html import ReprHTMLMixin
+from coterie.data.tensors import is_float32_table
 from coterie.errors import InputError, ParameterError
+from coterie.kmeans.fits_together import Options, can_fit_tables, fit_tables
+from coterie.kmeans.kmeans import KMeans
 from coterie.selection import agreement
 from coterie.selection.gap import divided_rows, kmeans_path
 from coterie.selection.resampling import (
@@ -183,8 +186,10 @@ def stability(
 
     Notes
     -----
-    The cost is `n_resamples` + 1 fits for each K (twice as many for 'halves'). A row drawn twice is passed as one row
-    of weight two, if the estimator accepts weights. All rows are fitted, but at most 10 000 random rows are compared.
+    The cost is `n_resamples` + 1 fits for each K (twice as many for 'halves'). If `X` is a float32 tensor on a GPU with
+    up to about a million rows, and the estimator is `KMeans` with k-means++ starts, all fits run there at once. A row
+    drawn twice is passed as one row of weight two, if the estimator accepts weights. All rows are fitted, but at most
+    10 000 random rows are compared.
     The standard error of the mean over pairs of resamples is that of a U-statistic: twice the standard deviation of the
     means of the resamples, divided by the square root of their number.
 
@@ -232,6 +237,7 @@ def stability(
         )
     share = between_0_and_1("share", share)
     resamples = _Resamples(data, measure, resampling, n_resamples, share, as_rng(random_state), n_jobs)
+    resamples.fit_on_device(X, k_values)
     return resamples.stability(k_values, THRESHOLDS[measure] if threshold is None else float(threshold), callback)
 
 
@@ -283,6 +289,28 @@ class _Resamples:
     def fit_all(self, ks: list[int]) -> None:
         """Fit all K, and keep the labels."""
         self.labels_by_k = {k: self.labels(k) for k in ks}
+
+    def fit_on_device(self, X: Any, ks: list[int]) -> None:
+        """Fit all resamples and K at once if `X` is a small table on a GPU and the estimator is plain K-means."""
+        is_plain = _is_plain_kmeans(self.data.estimator) and self.data.w is None
+        if not (is_plain and is_float32_table(X) and can_fit_tables(len(X), X.shape[1], ks[-1])):
+            return
+        from coterie.kernels.cuda.batched import as_weights
+
+        all_samples = (self.full_sample, *self.resamples)
+        counts = np.zeros((len(all_samples), len(X)))
+        for count, resample in zip(counts, all_samples, strict=True):
+            count[resample.rows] = 1.0 if resample.weights is None else resample.weights
+        if (weights := as_weights(counts, X.device)) is None:
+            return
+        n_init, max_iter, _ = self.data.estimator._check_options()
+        samples, numbers = np.tile(np.arange(len(counts)), len(ks)), np.repeat(ks, len(counts))
+        generators = [np.random.default_rng([all_samples[i].seed, k]) for i, k in zip(samples, numbers, strict=True)]
+        options = Options(n_init, self.data.estimator.tol, max_iter)
+        rows = X.detach().contiguous()[None]
+        fits = fit_tables(rows, np.zeros_like(samples), numbers, generators, options, weights, samples, self.rows)
+        divisions = fits.labels.reshape(len(ks), len(counts), -1)
+        self.labels_by_k = {k: list(labels) for k, labels in zip(ks, divisions, strict=True)}
 
     def stability(self, ks: list[int], threshold: float, callback: Callback | None) -> Stability:
         """Evaluate all K, until `callback` returns True."""
@@ -380,6 +408,15 @@ class _PathResamples(_Resamples):
         rows = self.data.X[self.rows].astype(np.float64)
         labels = [_nearest(rows, _means(X, w, clusters)) for clusters in path.clusters]
         return [labels[min(i, len(possible) - 1)] for i in range(len(ks))]
+
+
+def _is_plain_kmeans(estimator: Any) -> bool:
+    """Whether an estimator is K-means with k-means++ starts, and nothing that only single fits support."""
+    if type(estimator) is not KMeans or estimator.device == "cpu" or estimator.callback is not None:
+        return False
+    options = {"search": "none", "metric_weights": None, "frozen_centers": None, "missing": "error", "verbose": 0}
+    is_default = all(getattr(estimator, name) == value for name, value in options.items())
+    return is_default and estimator.algorithm in ("auto", "lloyd") and estimator.init in ("auto", "k-means++")
 
 
 def _means(X: Array, w: Array | None, labels: Array) -> Array:

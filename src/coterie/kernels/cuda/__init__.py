@@ -58,6 +58,7 @@ class Sums(NamedTuple):
 def lloyd(X: DeviceArray, w: Any, centers: Any, previous: Any, labels: Any, lower: Any) -> Sums:
     """Assign each row to its nearest center, update `labels` (n,), and return the sums of all clusters."""
     is_on_host = isinstance(centers, np.ndarray)
+    home = as_tensor(centers).device
     centers = as_tensor(centers, X.tensor.device).contiguous()
     last = as_tensor(labels, X.tensor.device)
     sums = _equal_weights(X, centers, last) if w is None and _has_triton(X, len(centers)) else None
@@ -68,7 +69,7 @@ def lloyd(X: DeviceArray, w: Any, centers: Any, previous: Any, labels: Any, lowe
         sums = _sums(X, w, centers, last, moved)
     if isinstance(labels, np.ndarray):
         labels[:] = as_numpy(last)
-    return sums._replace(sum_dx=as_numpy(sums.sum_dx)) if is_on_host else sums
+    return sums._replace(sum_dx=as_numpy(sums.sum_dx) if is_on_host else sums.sum_dx.to(home))
 
 
 def _equal_weights(X: DeviceArray, centers: torch.Tensor, labels: torch.Tensor) -> Sums | None:
@@ -169,7 +170,9 @@ def potentials(
 
         state = _certified(X)
         extent = state.rows.extent + float(np.abs(np.asarray(points) - state.pivot).max())
-        return as_numpy(seeding_pass.potentials(X.tensor, weight, unit, np.asarray(points), closest.tensor, extent))
+        sums, blocks = seeding_pass.potentials(X.tensor, weight, unit, np.asarray(points), closest.tensor, extent)
+        closest.state["block sums"] = closest.tensor._version, weight, blocks
+        return sums
     return as_numpy(sampling.potentials(X.tensor, weight, unit, as_tensor(points, X.tensor.device), closest.tensor))
 
 
@@ -179,7 +182,13 @@ def row_tiles(X: DeviceArray) -> None:
 
 def draw(closest: DeviceArray, w: Any, u: np.ndarray) -> tuple[float, np.ndarray]:
     """The sum of w `closest`, and rows (m,) sampled with these probabilities by uniform numbers `u` (m,)."""
-    return sampling.draw(closest.tensor, None if w is None else as_tensor(w, closest.tensor.device), u)
+    weight = None if w is None else as_tensor(w, closest.tensor.device)
+    version, weight_of_sums, blocks = closest.state.get("block sums", (-1, None, None))
+    if version == closest.tensor._version and weight_of_sums is weight:
+        from coterie.kernels.cuda import seeding_pass
+
+        return seeding_pass.draw(closest.tensor, weight, blocks, u)
+    return sampling.draw(closest.tensor, weight, u)
 
 
 def row_values(X: DeviceArray, fill: float, dtype: Any) -> DeviceArray:

@@ -19,7 +19,7 @@ MAX_COLUMNS = 4096
 MAX_ROWS = 1 << 27  # of one part: offsets are 32-bit integers
 NARROW = 256  # number of columns up to which a tile of rows is loaded at once
 UNUSED = 1.0e38  # half norm of centers that fill the last tile
-BITS = 50  # of the integers that represent a row, unless many rows leave fewer
+BITS = 49  # of the integers that represent a row, unless many rows leave fewer
 
 
 class CertifiedRows:
@@ -44,21 +44,26 @@ class CertifiedRows:
             self.square_scale / self.scale**2, self.d, self.width, min(self.width, 64), 32, num_warps=4,
         )  # fmt: skip
         self.limits = self.empty(self.n, torch.float32)
-        self.labels, self.seconds, self.pairs, self.unsure, self.ties = (self.empty(self.n) for _ in range(5))
-        self.counts = torch.zeros(3, dtype=torch.int32, device=self.device)  # of pairs, unsure and ties
+        self.labels, self.seconds, self.pairs, self.unsure, self.changed, self.ties = (
+            self.empty(self.n) for _ in range(6)
+        )
+        self.counts = torch.zeros(4, dtype=torch.int32, device=self.device)  # of pairs, unsure, ties and changed
         self.processors = torch.cuda.get_device_properties(self.device).multi_processor_count
         self.centers: _Centers | None = None
 
     def empty(self, size: int, dtype: torch.dtype = torch.int32) -> torch.Tensor:
         return torch.empty(size, dtype=dtype, device=self.device)
 
-    def scan(self, centers: torch.Tensor) -> None:
-        """Write the first nearest center of each row into `labels`; they are invalid if `out_of_range` is not 0."""
+    def scan(self, centers: torch.Tensor, previous: torch.Tensor | None = None) -> None:
+        """Write the first nearest center of each row into `labels`; they are invalid if `out_of_range` is not 0.
+
+        The rows whose label may differ from `previous` (n,) are then listed in `changed`.
+        """
         if self.centers is None or self.centers.k != len(centers):
             self.centers = _Centers(self, len(centers))
         self.centers.prepare(self, centers)
         self.centers.scan(self)
-        self.centers.rescore(self, centers)
+        self.centers.rescore(self, centers, previous)
 
     @property
     def out_of_range(self) -> torch.Tensor:
@@ -123,12 +128,13 @@ class _Centers:
                 *self.descriptors, *arrays, self.n_tiles, rows.width, 64, 128, self.tile, self.bits, 4, num_warps=8
             )
 
-    def rescore(self, rows: CertifiedRows, centers: torch.Tensor) -> None:
+    def rescore(self, rows: CertifiedRows, centers: torch.Tensor, previous: torch.Tensor | None) -> None:
         """Decide between the best two centers, then between several, then by definition, where it is necessary."""
         rows.counts.zero_()
-        list_unsure[(triton.cdiv(rows.n, 4096),)](
-            rows.labels, rows.seconds, rows.pairs, rows.unsure, rows.counts, rows.n, 4096, not self.is_few, num_warps=8
-        )
+        list_unsure[(triton.cdiv(rows.n, 1024),)](
+            rows.labels, rows.seconds, rows.labels if previous is None else previous, rows.pairs, rows.unsure,
+            rows.changed, rows.counts, rows.n, 1024, not self.is_few, previous is not None, num_warps=1,
+        )  # fmt: skip
         block, tile = min(max(16, triton.next_power_of_2(rows.d)), 64), min(self.tile, 64)
         if not self.is_few:
             self._settle(rows, centers, block)

@@ -71,7 +71,7 @@ def _fast(X: DeviceArray, g: Gaussians) -> SoftSums | None:
     ends = np.concatenate([X.state["range"], g.means])
     extent = float(np.abs(ends - g.origin).max())
     components = FullComponents(g.means, g.factor, g.offset, g.origin, extent, X.tensor.device)
-    sums = components.sums(X.tensor, g.means)
+    sums = components.sums(X.tensor)
     return SoftSums(*sums, sums[-1]) if all(np.isfinite(each).all() for each in sums) else None
 
 

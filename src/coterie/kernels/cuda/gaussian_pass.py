@@ -17,6 +17,7 @@ import triton.language as tl
 MAX_COLUMNS = 128
 MAX_COMPONENTS = 1024
 BLOCKS = {16: (64, 1), 32: (32, 1), 64: (128, 4), 128: (64, 8)}  # by width: rows of a block of `add`, and warps
+SCORE_BLOCKS = {16: (256, 2), 32: (128, 4), 64: (128, 4), 128: (64, 8)}  # the same of `score`
 SCORES = 1 << 28  # number of scores in memory at once
 
 
@@ -154,25 +155,26 @@ class FullComponents:
         moved = ((means - self.center) * self.scale).astype(np.float32)
         self.means = moved.astype(np.float64) / self.scale + self.center  # as the device has them
         units = np.ldexp(1.0, 8 - np.frexp(np.abs(factor).max(axis=(1, 2)))[1])  # factors are then up to about 2^8
+        halves = 0.5 / (units * self.scale) ** 2
+        arrays = [factor * units[:, None, None], self.center[None], moved, offset, halves, means - self.means]
+        flat = torch.from_numpy(np.concatenate([each.ravel() for each in arrays])).to(device)  # one copy is faster
+        scaled, center, moved, offset, halves, self.shift = (
+            part.view(each.shape) for part, each in zip(flat.split([each.size for each in arrays]), arrays, strict=True)
+        )
         padded = torch.zeros(k, self.width, self.width, dtype=torch.float64, device=device)
-        padded[:, : self.d, : self.d] = torch.from_numpy(factor * units[:, None, None]).to(device)
+        padded[:, : self.d, : self.d] = scaled
         high = padded.half()
-        rows = np.zeros((k + 1, self.width), np.float32)
-        rows[0, : self.d], rows[1:, : self.d] = self.center, moved
-        origin_and_means = torch.from_numpy(rows).to(device)
-        numbers = np.stack([offset, 0.5 / (units * self.scale) ** 2]).astype(np.float32)
-        self.on_device = [
-            origin_and_means[0], origin_and_means[1:], high, (padded - high.double()).half(),
-            *torch.from_numpy(numbers).to(device),
-        ]  # fmt: skip
+        rows = torch.zeros(k + 1, self.width, device=device)
+        rows[:, : self.d] = torch.cat([center, moved])
+        self.on_device = [rows[0], rows[1:], high, (padded - high.double()).half(), offset.float(), halves.float()]
 
-    def sums(self, X: torch.Tensor, means: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-        """Sums of r (k,), of r (x - m) (k, d) and of r (x - m)(x - m)' (k, d, d) about `means`; log-likelihood."""
+    def sums(self, X: torch.Tensor) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+        """Sums of r (k,), of r (x - m) (k, d) and of r (x - m)(x - m)' (k, d, d) about the means; log-likelihood."""
         (k, d), size = self.means.shape, max(1024, SCORES // len(self.means))
         parts = [self._part(X[start : start + size]) for start in range(0, len(X), size)]
         weight, sum_dx, sum_dxx, logs = (sum(each) for each in zip(*parts, strict=True))
         sum_dx, sum_dxx = sum_dx[:, :d] / self.scale, sum_dxx[:, :d, :d] / self.scale**2
-        shift = torch.from_numpy(means - self.means).to(X.device)  # the rounding of the means to float32
+        shift = self.shift  # the rounding of the means to float32
         moved = sum_dx - 0.5 * weight[:, None] * shift
         cross = moved[:, :, None] * shift[:, None, :]
         sum_dx, sum_dxx = sum_dx - weight[:, None] * shift, sum_dxx - cross - cross.transpose(1, 2)
@@ -184,16 +186,16 @@ class FullComponents:
         origin, means, high, low, offsets, halves = self.on_device
         n, k, width = len(X), len(means), self.width
         scores = torch.empty(k, n, device=X.device)
-        block = 128 if width <= 64 else 64
+        block, warps = SCORE_BLOCKS[width]
         score[(triton.cdiv(n, block),)](
             X, origin, means, high, low, offsets, halves, scores, n, k, self.scale, self.d, width, block,
-            num_warps=4 if width <= 64 else 8,
+            num_warps=warps, num_stages=2 if width == 16 else 3,
         )  # fmt: skip
         padded = max(16, triton.next_power_of_2(k))
         columns = max(16, 8192 // padded)
         logs = torch.empty(triton.cdiv(n, columns), dtype=torch.float64, device=X.device)
         normalise[(len(logs),)](scores, logs, n, k, padded, columns, num_warps=4)
-        chunks = max(1, min(triton.cdiv(n, 1024), triton.cdiv(4096, k)))
+        chunks = max(1, min(triton.cdiv(n, 1024), triton.cdiv(1 << 14 if width <= 32 else 1 << 12, k)))
         rows = triton.cdiv(triton.cdiv(n, chunks), 64) * 64
         weight, sum_dx, sum_dxx = (
             torch.empty(chunks, k, *shape, device=X.device) for shape in ((), (width,), (width, width))

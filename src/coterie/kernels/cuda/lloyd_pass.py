@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from threading import Lock
 from typing import Any
 
 import torch
@@ -13,14 +14,30 @@ from coterie.kernels.cuda.moved_sums import (
     add_moved,
     cluster_statistics,
     count_moved,
-    list_moved,
     move,
     sort_moved,
     sum_moved,
 )
 
-FEW_SUMS = 1 << 13  # number of sums up to which rows are added to copies of them, without sorting
-COPIES = 64
+FEW_SUMS = 1 << 11  # number of padded sums up to which a program has all of them in registers
+COPIES = 16
+# Rows of a block of `add_moved`, and warps of its programs. With 128 and 4, Triton 3.6 uses other instructions (wgmma)
+# for its products, and the kernel accessed invalid memory for 40 clusters of 24 columns.
+ADD_ROWS, ADD_WARPS = 64, 2
+CAPTURE = Lock()  # of one graph at a time, because garbage collection is off meanwhile
+
+
+def sum_scale(rows: CertifiedRows) -> float:
+    """The inverse unit of the integers that represent values of rows."""
+    return float(2.0 ** (rows.bits - exponent(rows.extent)))
+
+
+def columns_at_once(d: int) -> int:
+    """Columns that kernels add at once in sums over columns.
+
+    With one for each thread of a warp, and without fused additions, the order of additions is the same in every kernel.
+    """
+    return min(triton.next_power_of_2(d), 32 if d <= 128 else 512)
 
 
 class MovedSums:
@@ -28,13 +45,14 @@ class MovedSums:
 
     def __init__(self, rows: CertifiedRows, k: int) -> None:
         self.k = k
-        self.is_few = k * rows.d <= FEW_SUMS
-        self.scale = 2.0 ** (rows.bits - exponent(rows.extent))
+        self.tile = max(16, triton.next_power_of_2(k)), max(16, triton.next_power_of_2(rows.d))
+        self.is_few = self.tile[0] * self.tile[1] <= FEW_SUMS
+        self.scale = sum_scale(rows)
         copies = COPIES if self.is_few else 1
         self.sums = torch.zeros(copies, k, rows.d, dtype=torch.int64, device=rows.device)
         self.squares = torch.zeros(copies, k, dtype=torch.int64, device=rows.device)
         self.sizes = torch.zeros(copies, k, dtype=torch.int32, device=rows.device)
-        self.moved_rows = rows.empty(rows.n if self.is_few else 2 * rows.n)
+        self.moved_rows = rows.empty(0 if self.is_few else 2 * rows.n)
 
     def clear(self) -> None:
         for values in (self.sums, self.squares, self.sizes):
@@ -48,15 +66,14 @@ class MovedSums:
         return self._update_few(rows, previous) if self.is_few else self._update_many(rows, previous)
 
     def _update_few(self, rows: CertifiedRows, previous: torch.Tensor) -> torch.Tensor:
-        count = torch.zeros(1, dtype=torch.int32, device=rows.device)
-        list_moved[(triton.cdiv(rows.n, 4096),)](
-            rows.labels, previous, self.moved_rows, count, rows.n, 4096, num_warps=4
-        )
-        add_moved[(rows.processors * 16,)](
-            rows.X, rows.pivot, self.moved_rows, count, rows.labels, previous, rows.squares, self.sums, self.squares,
-            self.sizes, self.scale, self.k, rows.d, triton.next_power_of_2(rows.d), 64, COPIES, num_warps=4,
+        """Rows that may have moved were listed by the scan."""
+        moved = torch.zeros(1, dtype=torch.int32, device=rows.device)
+        add_moved[(rows.processors * 8,)](
+            rows.X, rows.pivot, rows.changed, rows.counts[3:], rows.labels, previous, rows.squares, self.sums,
+            self.squares, self.sizes, moved, self.scale, self.k, rows.d, self.tile[1], self.tile[0], ADD_ROWS,
+            COPIES, num_warps=ADD_WARPS,
         )  # fmt: skip
-        return count[0]
+        return moved[0]
 
     def _update_many(self, rows: CertifiedRows, previous: torch.Tensor) -> torch.Tensor:
         grid = (triton.cdiv(rows.n, 1024),)
@@ -86,7 +103,7 @@ class MovedSums:
         host = torch.empty(2 * k + 3, dtype=torch.float64, device=rows.device)
         cluster_statistics[(k,)](
             sums, squares, sizes, rows.pivot, centers, sum_dx, host, 1.0 / self.scale, 1.0 / rows.square_scale,
-            k, rows.d, min(triton.next_power_of_2(rows.d), 512), num_warps=1 if rows.d <= 128 else 4,
+            k, rows.d, columns_at_once(rows.d), num_warps=1 if rows.d <= 128 else 4, enable_fp_fusion=False,
         )  # fmt: skip
         host[2 * k] = changed
         host[2 * k + 1] = rows.out_of_range
@@ -126,32 +143,34 @@ class LloydPass:
         return sum_dx.clone(), host
 
     def _first(self, rows: CertifiedRows, labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        rows.scan(self.centers)
-        changed = (rows.labels != labels).sum()
-        self.sums.clear()
+        before = labels.clone()
         labels.fill_(-1)
+        rows.scan(self.centers, labels if self.sums.is_few else None)
+        changed = (rows.labels != before).sum()
+        self.sums.clear()
         self.sums.update(rows, labels)
         self.labels, self.version, self.graph = labels, labels._version, None
         return self.sums.statistics(rows, self.centers, changed)
 
     def _capture(self, rows: CertifiedRows, labels: torch.Tensor) -> None:
         """Record all launches of a pass. Python must not delete other graphs meanwhile, so it collects no garbage."""
-        graph, stream, was_enabled = torch.cuda.CUDAGraph(), torch.cuda.Stream(rows.device), gc.isenabled()
-        gc.disable()
-        torch.cuda.synchronize(rows.device)
-        try:
-            with torch.cuda.stream(stream):
-                graph.capture_begin(capture_error_mode="thread_local")
-                try:
-                    rows.scan(self.centers)
-                    changed = self.sums.update(rows, labels)
-                    self.results = self.sums.statistics(rows, self.centers, changed)
-                finally:
-                    graph.capture_end()
-        finally:
-            if was_enabled:
-                gc.enable()
-        self.graph = graph
+        with CAPTURE:
+            graph, stream, was_enabled = torch.cuda.CUDAGraph(), torch.cuda.Stream(rows.device), gc.isenabled()
+            gc.disable()
+            torch.cuda.synchronize(rows.device)
+            try:
+                with torch.cuda.stream(stream):
+                    graph.capture_begin(capture_error_mode="thread_local")
+                    try:
+                        rows.scan(self.centers, labels if self.sums.is_few else None)
+                        changed = self.sums.update(rows, labels)
+                        self.results = self.sums.statistics(rows, self.centers, changed)
+                    finally:
+                        graph.capture_end()
+            finally:
+                if was_enabled:
+                    gc.enable()
+            self.graph = graph
 
 
 def move_centers(
@@ -161,5 +180,6 @@ def move_centers(
     (k, d), moved = centers.shape, torch.empty_like(centers)
     steps = torch.empty(k, dtype=torch.float64, device=centers.device)
     block = min(triton.next_power_of_2(d), 512)
-    move[(k,)](centers, sum_dx, weight, moved, steps, d, block, num_warps=1 if d <= 128 else 4)
+    with torch.cuda.device(centers.device):
+        move[(k,)](centers, sum_dx, weight, moved, steps, d, block, num_warps=1 if d <= 128 else 4)
     return moved, steps

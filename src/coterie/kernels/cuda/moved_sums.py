@@ -9,8 +9,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from coterie.kernels.cuda.digit_sums import MAX_ROWS, add_rows, store_sums
 from coterie.kernels.cuda.prepare_rows import as_integer
-from coterie.kernels.cuda.rescore import append
 
 
 @triton.jit
@@ -96,64 +96,63 @@ def sum_moved(
 
 
 @triton.jit
-def list_moved(
-    labels,  # in   (n,)
-    previous,  # in   (n,)
-    rows,  # out  (n,) rows whose label has changed, in any order
-    count,  # i/o  (1,)
-    n,
-    BN: tl.constexpr,
-):
-    row = tl.program_id(0) * BN + tl.arange(0, BN)
-    new = tl.load(labels + row, mask=row < n, other=0)
-    old = tl.load(previous + row, mask=row < n, other=0)
-    append(rows, count, row, (new != old) & (row < n))
-
-
-@triton.jit
 def add_moved(
     X,  # in   (n, D)
     pivot,  # in   (D,) float64
-    rows,  # in   from `list_moved`
-    count,  # in   (1,)
+    rows,  # in   rows whose label may have changed
+    count,  # in   (1,) their number
     labels,  # in   (n,)
     previous,  # i/o  (n,) becomes equal to `labels`
     row_squares,  # in   (n,) int64
     sums,  # i/o  (COPIES, k, D) int64
     squares,  # i/o  (COPIES, k) int64
     sizes,  # i/o  (COPIES, k) int32
+    moved,  # i/o  (1,) number of labels that have changed
     scale,
     k,
     D: tl.constexpr,
     BD: tl.constexpr,
+    BK: tl.constexpr,
     BN: tl.constexpr,
     COPIES: tl.constexpr,
 ):
-    """For few clusters: each row is added to one of several copies of the sums, so that additions do not collide."""
+    """For few clusters: a program adds many rows in registers, then to one of several copies of the sums."""
     total = tl.load(count)
+    step = tl.num_programs(0) * BN
+    turn = step * (MAX_ROWS // BN)
     d = tl.arange(0, BD)
+    j = tl.arange(0, BK)
     center = tl.load(pivot + d, mask=d < D, other=0.0)
-    first = tl.program_id(0) % COPIES * k
-    for start in range(tl.program_id(0) * BN, total, tl.num_programs(0) * BN):
-        index = start + tl.arange(0, BN)
-        inside = index < total
-        row = tl.load(rows + index, mask=inside, other=0).to(tl.int64)
-        new = first + tl.load(labels + row, mask=inside, other=0)
-        old_label = tl.load(previous + row, mask=inside, other=-1)
-        has_left = inside & (old_label >= 0)
-        old = first + old_label
-        mask = inside[:, None] & (d < D)[None, :]
-        x = tl.load(X + row[:, None] * D + d[None, :], mask=mask, other=0.0).to(tl.float64) - center[None, :]
-        x = tl.where(mask, x, 0.0)
-        value = as_integer(x * scale)
-        square = tl.load(row_squares + row, mask=inside, other=0)
-        tl.atomic_add(sums + new[:, None] * D + d[None, :], value, mask=mask, sem="relaxed")
-        tl.atomic_add(squares + new, square, mask=inside, sem="relaxed")
-        tl.atomic_add(sizes + new, 1, mask=inside, sem="relaxed")
-        tl.atomic_add(sums + old[:, None] * D + d[None, :], -value, mask=mask & has_left[:, None], sem="relaxed")
-        tl.atomic_add(squares + old, -square, mask=has_left, sem="relaxed")
-        tl.atomic_add(sizes + old, -1, mask=has_left, sem="relaxed")
-        tl.store(previous + row, new - first, mask=inside)
+    copy = tl.program_id(0) % COPIES
+    n_moved = tl.zeros([BN], tl.int32)
+    for first in range(tl.program_id(0) * BN, total, turn):
+        a0 = tl.zeros([BK, BD], tl.float32)
+        a1 = tl.zeros([BK, BD], tl.float32)
+        a2 = tl.zeros([BK, BD], tl.float32)
+        a3 = tl.zeros([BK, BD], tl.float32)
+        a4 = tl.zeros([BK, BD], tl.float32)
+        side = tl.zeros([BK, 16], tl.float32)
+        for start in range(first, tl.minimum(first + turn, total), step):
+            index = start + tl.arange(0, BN)
+            row = tl.load(rows + index, mask=index < total, other=0).to(tl.int64)
+            new = tl.load(labels + row, mask=index < total, other=0)
+            old = tl.load(previous + row, mask=index < total, other=0)
+            has_moved = (index < total) & (new != old)
+            new = tl.where(has_moved, new, -1)
+            old = tl.where(has_moved, old, -1)
+            mask = has_moved[:, None] & (d < D)[None, :]
+            x = tl.load(X + row[:, None] * D + d[None, :], mask=mask, other=0.0).to(tl.float64) - center[None, :]
+            q = as_integer(tl.where(mask, x, 0.0) * scale)
+            square = tl.load(row_squares + row, mask=has_moved, other=0)
+            arrived = (j[:, None] == new[None, :]).to(tl.float32)
+            share = (arrived - (j[:, None] == old[None, :]).to(tl.float32)).to(tl.float16)
+            a0, a1, a2, a3, a4, side = add_rows(share, q, square, a0, a1, a2, a3, a4, side, BN)
+            tl.store(previous + row, new, mask=has_moved)
+            n_moved += has_moved.to(tl.int32)
+        store_sums(
+            a0, a1, a2, a3, a4, side, sums + copy * k * D, squares + copy * k, sizes + copy * k, k, D, BK, BD
+        )  # fmt: skip
+    tl.atomic_add(moved, tl.sum(n_moved, axis=0), sem="relaxed")
 
 
 @triton.jit

@@ -13,23 +13,29 @@ ROUNDING = tl.constexpr(2.0**-51)  # four times that of one float64 operation
 @triton.jit
 def list_unsure(
     labels,  # in   (n,)
-    seconds,  # in   (n,)
+    seconds,  # in   (n,) if HAS_SECONDS
+    previous,  # in   (n,) labels of the last pass, if HAS_PREVIOUS
     pairs,  # out  rows with at most four candidates, in any order
     unsure,  # out  rows with more
-    counts,  # i/o  (2,) their numbers
+    changed,  # out  rows whose label may differ from the previous one
+    counts,  # i/o  (4,) numbers of pairs, unsure rows, ties and changed rows
     n,
     BN: tl.constexpr,
     HAS_SECONDS: tl.constexpr,
+    HAS_PREVIOUS: tl.constexpr,
 ):
-    """Rows whose label has the sign bit."""
+    """Rows whose label has the sign bit, and rows whose label has changed."""
     row = tl.program_id(0) * BN + tl.arange(0, BN)
-    is_unsure = (tl.load(labels + row, mask=row < n, other=0) < 0) & (row < n)
-    if not HAS_SECONDS:
+    label = tl.load(labels + row, mask=row < n, other=0)
+    is_unsure = (label < 0) & (row < n)
+    if HAS_SECONDS:
+        is_many = is_unsure & (tl.load(seconds + row, mask=is_unsure, other=0) < 0)
+        append(pairs, counts, row, is_unsure & ~is_many)
+        append(unsure, counts + 1, row, is_many)
+    else:
         append(unsure, counts + 1, row, is_unsure)
-        return
-    is_many = is_unsure & (tl.load(seconds + row, mask=is_unsure, other=0) < 0)
-    append(pairs, counts, row, is_unsure & ~is_many)
-    append(unsure, counts + 1, row, is_many)
+    if HAS_PREVIOUS:
+        append(changed, counts + 3, row, (row < n) & (label != tl.load(previous + row, mask=row < n, other=0)))
 
 
 @triton.jit

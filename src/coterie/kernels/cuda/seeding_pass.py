@@ -68,13 +68,55 @@ def add_point(
     tl.store(sums + tl.program_id(0) * 16 + p, tl.sum(total, axis=0))
 
 
+@triton.jit
+def find_rows(
+    closest,  # in   (n,)
+    weights,  # in   (n,) if HAS_WEIGHTS
+    blocks,  # in   (m,)
+    targets,  # in   (m,) float64, within the sum of each block
+    rows,  # out  (m,)
+    n,
+    ROWS: tl.constexpr,
+    HAS_WEIGHTS: tl.constexpr,
+):
+    """The row of a block where the cumulative weighted cost exceeds the target; always one of positive cost."""
+    first = tl.load(blocks + tl.program_id(0)) * ROWS
+    index = tl.arange(0, ROWS)
+    mass = tl.load(closest + first + index, mask=first + index < n, other=0.0).to(tl.float64)
+    if HAS_WEIGHTS:
+        mass *= tl.load(weights + first + index, mask=first + index < n, other=0.0).to(tl.float64)
+    place = tl.sum((tl.cumsum(mass, axis=0) <= tl.load(targets + tl.program_id(0))).to(tl.int32), axis=0)
+    last = tl.max(tl.where(mass > 0, index, 0), axis=0)
+    tl.store(rows + tl.program_id(0), first + tl.minimum(place, last))
+
+
+def draw(closest: torch.Tensor, w: torch.Tensor | None, sums: np.ndarray, u: np.ndarray) -> tuple[float, np.ndarray]:
+    """The sum of w `closest`, and rows sampled with these probabilities; `sums` are those of blocks of `ROWS` rows."""
+    cumulative = np.cumsum(sums)
+    total = float(cumulative[-1])
+    if not total > 0:
+        return 0.0, np.full(len(u), -1)
+    target = u * total
+    last = np.searchsorted(cumulative, total)  # the last block of positive cost
+    block = np.minimum(np.searchsorted(cumulative, target, side="right"), last)
+    rest = target - np.where(block > 0, cumulative[block - 1], 0.0)
+    on_device = torch.from_numpy(np.stack([block.astype(np.float64), rest])).to(closest.device)
+    rows = torch.empty(len(u), dtype=torch.int64, device=closest.device)
+    find_rows[(len(u),)](
+        closest, closest if w is None else w, on_device[0].long(), on_device[1], rows, len(closest), ROWS,
+        w is not None, num_warps=4,
+    )  # fmt: skip
+    return total, rows.cpu().numpy()
+
+
 def potentials(
     X: torch.Tensor, w: torch.Tensor | None, unit: float, points: np.ndarray, closest: torch.Tensor, extent: float
-) -> torch.Tensor:
+) -> tuple[np.ndarray, np.ndarray]:
     """Update `closest` (n,) with points[0]; return its weighted sum, then that with each other point added (m,).
 
-    `extent` is a bound of the differences between rows and points. The host prepares the points, and copies them at
-    once: a launch for each step would take longer than the kernel.
+    Also return the weighted sums of blocks of `ROWS` rows of `closest`, from which the next rows are sampled. `extent`
+    is a bound of the differences between rows and points. The host prepares the points, and copies them at once: a
+    launch for each step would take longer than the kernel.
     """
     (n, d), m, device = X.shape, len(points), X.device
     width = max(16, triton.next_power_of_2(d)) if d <= 64 else triton.cdiv(d, 64) * 64
@@ -93,4 +135,5 @@ def potentials(
         X, X if w is None else w, on_device[MAX_POINTS + 1], on_device, on_device[MAX_POINTS], closest, sums, n, scale,
         1.0 / unit**2, d, width, block, rows, ROWS, w is not None, num_warps=warps,
     )  # fmt: skip
-    return sums[:, :m].sum(0, dtype=torch.float64)
+    both = torch.cat([sums[:, :m].sum(0, dtype=torch.float64), sums[:, 0].double()]).cpu().numpy()
+    return both[:m], both[m:]

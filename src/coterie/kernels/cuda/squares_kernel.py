@@ -41,7 +41,8 @@ def launch(x: torch.Tensor, points: torch.Tensor, factor: torch.Tensor | None) -
     factors = points if factor is None else factor.double().expand(k, d).contiguous()
     if n and k:
         block = min(64, max(8, triton.next_power_of_2(k)))
-        square_differences[(triton.cdiv(n, 64), triton.cdiv(k, block))](
-            x.contiguous(), points, factors, out, n, k, d, 64, block, factor is not None, num_warps=4
-        )
+        with torch.cuda.device(x.device):
+            square_differences[(triton.cdiv(n, 64), triton.cdiv(k, block))](
+                x.contiguous(), points, factors, out, n, k, d, 64, block, factor is not None, num_warps=4
+            )
     return out

@@ -19,6 +19,7 @@ __all__ = [
     "potentials", "row_tiles", "take", "weighted_sums",
 ]  # fmt: skip
 
+SMALL = 1 << 16  # number of differences in memory at once, instead of a loop over the columns
 MAX_POWER = 2.0**900  # maximum of (k u)^m, so that sums of many are finite
 
 
@@ -157,6 +158,9 @@ def _squares(X: np.ndarray, centers: np.ndarray) -> tuple[np.ndarray, float]:
     both = np.concatenate([X, centers])
     unit = _unit(both.max(axis=0) - both.min(axis=0))
     total = np.zeros((len(X), len(centers)))
+    if 1 < total.size <= SMALL // X.shape[1]:  # the first axis is added in order, as in the loop
+        difference = (X.T.copy()[:, :, None] - centers.T.copy()[:, None, :]) / unit
+        return np.square(difference, out=difference).sum(axis=0), unit
     for x, c in zip(X.T, centers.T, strict=True):
         difference = (x[:, None] - c) / unit
         total += difference * difference
