@@ -331,3 +331,15 @@ def test_invalid_options_raise_an_error(estimator, options, error, message, blob
 def test_a_number_that_was_not_tried_is_said(blobs):
     with pytest.raises(ParameterError, match=r"k=5 was not evaluated: use one of \[4\]"):
         stability(KMeans(), blobs, [4], **FAST).consensus(5)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        lambda X: {"init": X[:4]},
+        lambda X: {"metric_weights": np.array([1.0, 2.0])},
+        lambda X: {"frozen_centers": X[:1]},
+    ],
+)
+def test_options_of_kmeans_may_be_arrays(blobs, options):
+    assert stability(KMeans(4, n_init=1, **options(blobs)), blobs, [4], **FAST).ks.tolist() == [4]

@@ -414,9 +414,10 @@ def _is_plain_kmeans(estimator: Any) -> bool:
     """Whether an estimator is K-means with k-means++ starts, and nothing that only single fits support."""
     if type(estimator) is not KMeans or estimator.device == "cpu" or estimator.callback is not None:
         return False
-    options = {"search": "none", "metric_weights": None, "frozen_centers": None, "missing": "error", "verbose": 0}
-    is_default = all(getattr(estimator, name) == value for name, value in options.items())
-    return is_default and estimator.algorithm in ("auto", "lloyd") and estimator.init in ("auto", "k-means++")
+    is_unweighted = estimator.metric_weights is None and estimator.frozen_centers is None
+    is_default = (estimator.search, estimator.missing, estimator.verbose) == ("none", "error", 0)
+    is_seeded = isinstance(estimator.init, str) and estimator.init in ("auto", "k-means++")
+    return is_unweighted and is_default and is_seeded and estimator.algorithm in ("auto", "lloyd")
 
 
 def _means(X: Array, w: Array | None, labels: Array) -> Array:
