@@ -4,8 +4,9 @@ BIN := .venv/bin
 # Compiled kernels; each file is valid for one state of all kernel sources, and replaced after a change.
 export NUMBA_CACHE_DIR := $(CURDIR)/.venv/numba
 
-# Processes that share the tests between them. Kernels that one has compiled the others read from the cache.
-WORKERS ?= 2
+# Processes that share the tests between them, one more than the cores of a small machine: some tests wait for a browser.
+# Kernels that one has compiled the others read from the cache.
+WORKERS ?= 3
 MINUTES ?= 10
 
 .PHONY: demo test slow gpu-test fuzz peers check docs bench wheel wheel-test web clean

@@ -59,8 +59,17 @@ def bytes_of(*names: str) -> list[bytes]:
 USED = ["-k", "4", "--weight", "weight", "--one-hot", "colour", "--exclude", "name", "--n-init", "2"]
 
 
-@pytest.mark.parametrize("kind", ["csv", "parquet", "arrow", "ndjson"])
-@pytest.mark.parametrize("missing", ["drop", "mean", "median", "ignore"])
+@pytest.mark.parametrize(
+    "kind, missing",
+    [
+        ("csv", "drop"),
+        ("csv", "median"),
+        ("parquet", "mean"),
+        ("parquet", "ignore"),
+        ("arrow", "median"),
+        ("ndjson", "drop"),
+    ],
+)
 def test_files_of_every_kind_give_the_same_bytes(people, capsys, kind, missing):
     how = ["fit", f"people.{kind}", *USED, "--missing", missing, "--scale", "robust", "-o"]
     whole = done(capsys, *how, "whole.csv", "--model", "whole.safetensors")
@@ -73,7 +82,7 @@ def test_files_of_every_kind_give_the_same_bytes(people, capsys, kind, missing):
 def test_scales_do_not_depend_on_where_a_batch_ends(people, capsys, scale):
     how = ["fit", "people.parquet", *USED, "--missing", "drop", "--scale", scale, "--model"]
     whole = done(capsys, *how, "whole.safetensors")
-    for rows in BATCHES:
+    for rows in BATCHES[:2]:
         assert done(capsys, *how, "b.safetensors", "--batch-rows", rows, "--force") == whole, rows
         assert bytes_of("b.safetensors") == bytes_of("whole.safetensors"), rows
 

@@ -16,7 +16,11 @@ def problems(X):
     return {finding.check for finding in diagnose(X, random_state=0).findings}
 
 
-@pytest.mark.parametrize("name", ["sipu/r15", "r/xclara", "r/ruspini", "g2mg/g2mg_2_30", "g2mg/g2mg_16_30"])
+def some_slow(quick, slow):
+    return pytest.mark.parametrize("name", [*quick, *(pytest.param(name, marks=pytest.mark.slow) for name in slow)])
+
+
+@some_slow(["sipu/r15", "r/ruspini"], ["r/xclara", "g2mg/g2mg_2_30", "g2mg/g2mg_16_30"])
 def test_round_clusters_have_no_faults(name):
     assert problems(load(name)) == set()
 
@@ -27,12 +31,12 @@ def test_wine_needs_scaling():
     assert not {"unscaled_columns", "dominating_column", "one_cluster"} & problems((X - X.mean(axis=0)) / X.std(axis=0))
 
 
-@pytest.mark.parametrize("name", ["graves/ring", "graves/ring_noisy"])
+@some_slow(["graves/ring"], ["graves/ring_noisy"])
 def test_rings_are_nested(name):
     assert "nested_clusters" in problems(load(name))
 
 
-@pytest.mark.parametrize("name", ["fcps/chainlink", "graves/zigzag", "wut/stripes", "fcps/lsun", "wut/smile"])
+@some_slow(["graves/zigzag", "fcps/lsun"], ["fcps/chainlink", "wut/stripes", "wut/smile"])
 def test_k_means_misses_links_zigzags_and_stripes(name):
     assert "missed_pieces" in problems(load(name))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 HARNESS = Path(__file__).with_name("ctrl_c.py")
-FEW = ("KMeans", "KMeans missing", "MiniBatchKMeans", "BisectingKMeans", "FuzzyCMeans", "HDBSCAN", "linkage", "sweep")
+FEW = ("KMeans", "KMeans missing", "FuzzyCMeans", "HDBSCAN", "sweep")
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="a process cannot send SIGINT to another there")
 

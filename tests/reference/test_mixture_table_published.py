@@ -16,7 +16,7 @@ SLACK = 0.2  # of BIC
 
 
 TABLES = [
-    ("iris", 3),  # as many components as the best three cells have
+    pytest.param("iris", 3, marks=pytest.mark.slow),  # as many components as the best three cells have
     pytest.param("iris", 9, marks=pytest.mark.slow),
     pytest.param("faithful", 9, marks=pytest.mark.slow),
 ]

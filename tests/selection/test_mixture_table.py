@@ -79,7 +79,8 @@ def test_no_cell_is_less_likely_than_a_special_case_of_it(full):
     assert most_behind(full) < 0.05
 
 
-@pytest.mark.parametrize("seed", [pytest.param(3, marks=pytest.mark.slow), 4])
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [3, 4])
 def test_nor_where_there_is_nothing_to_find(seed):
     """Rows without clusters have many optima: of these seeds, the second leaves EEV above VEV at first."""
     even = np.random.default_rng(0).random((120, 3))

@@ -57,7 +57,7 @@ def joined(batches, like):
 # the law
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     tables_of_text(),
     st.sampled_from(",;\t|"),
