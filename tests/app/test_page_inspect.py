@@ -178,8 +178,10 @@ def test_criteria_and_votes_appear_and_a_click_opens_the_clusters_of_a_k(client,
     seen = open_page("choose", size)
     seen.page.get_by_label("to", exact=True).fill("5")
     seen.page.get_by_label("Effort").select_option("quick")
-    seen.button("Compare").click()
-    seen.wait(".criterion circle", 60)
+    with seen.page.expect_response(lambda answer: answer.url.split("?")[0].endswith("/api/runs")) as started:
+        seen.button("Compare").click()
+    client.wait(started.value.json()["id"])  # until then, the page may show an earlier comparison
+    seen.until("!document.querySelector('.running-card')")
     seen.wait(".verdict", 60)
     assert seen.page.locator(".criterion").count() >= 4
     seen.page.locator(".vote", has_text="4").click()
