@@ -80,14 +80,20 @@ def check_symmetric(distance: Distance, reason: str) -> None:
         raise ParameterError(f"metric={distance.name!r} is not symmetric: {reason}; use a symmetric metric")
 
 
-def dense_rows(X: Any, name: str = "X") -> Array:
-    """The rows of `X` as an array in memory; sparse and Dask arrays raise an `InputError`."""
+def dense_rows(X: Any, name: str = "X", *, allows_missing: bool = False) -> Array:
+    """The rows of `X` as an array in memory; sparse and Dask arrays, infinity and NaN raise an `InputError`.
+
+    NaN does not if missing values are allowed.
+    """
     source: Any = as_source(X)
     check_in_memory(source, "a matrix of distances", name)
     rows: Array = source.X
     if is_sparse(rows):
         raise InputError(f"{name} is sparse: distances need dense rows in memory; pass {name}.toarray()")
-    check_finite(source, Threads(1))
+    if not allows_missing:
+        check_finite(source, Threads(1))
+    elif np.isinf(rows).any():
+        raise InputError(f"{name} contains infinite values: remove these rows, or set the values to NaN")
     return rows
 
 

@@ -8,11 +8,11 @@ from typing import Any, Self
 import numpy as np
 
 from coterie import kernels
-from coterie.core.arguments import as_floats, as_numbers
+from coterie.core.arguments import as_numbers
 from coterie.core.arrays import Array
 from coterie.core.stored import stored
 from coterie.data.scale_check import unsafe_exponent
-from coterie.distances.distance import Distance
+from coterie.distances.distance import Distance, dense_rows
 from coterie.errors import InputError, ParameterError
 
 
@@ -130,15 +130,7 @@ class NanEuclidean(SumOfSquares):
     definite = False
 
     def rows(self, X: Any, name: str = "X") -> Any:
-        try:
-            rows = X if isinstance(X, np.ndarray) and X.dtype == np.float32 else as_floats(X)
-        except (TypeError, ValueError):
-            raise InputError(f"{name} contains values that are not real numbers: convert or remove them") from None
-        if rows.ndim != 2:
-            raise InputError(f"{name} must have two dimensions, rows and columns; its shape is {rows.shape}")
-        if np.isinf(rows).any():
-            raise InputError(f"{name} contains infinite values: remove these rows, or set the values to NaN")
-        return np.ascontiguousarray(rows)
+        return np.ascontiguousarray(dense_rows(X, name, allows_missing=True))
 
     def fitted(self, X: Array, Y: Any = None) -> Self:
         return super().fitted(np.nan_to_num(X), None if Y is None else np.nan_to_num(Y))
