@@ -8,7 +8,7 @@ from coterie.core.protocols import Chunk
 from coterie.families import Poisson, StudentT
 from coterie.mixture.family_em import MixtureEM
 from coterie.mixture.family_trials import FamilyTrials
-from coterie.mixture.rearrange import cross, relocate, split_and_merge
+from coterie.mixture.rearrange import cross, redivide, relocate, split_and_merge
 from coterie.mixture.trials import select
 
 pytestmark = pytest.mark.whole_search
@@ -30,7 +30,8 @@ def family_trials(X, family, k, known=None):
 def test_new_starts_are_probabilities(family):
     trials = family_trials(counts()[0], family, 4)
     parents = trials.first(trials.random_starts(6))
-    for starts in (relocate(trials, parents, 9), cross(trials, parents, 9)):
+    for move in (relocate, redivide, cross):
+        starts = move(trials, parents, 9)
         assert starts.shape == (9, 200, 4)
         np.testing.assert_allclose(starts.sum(axis=2), 1.0, rtol=1e-9)
     splits = split_and_merge(trials, select(parents, [0]), 9)

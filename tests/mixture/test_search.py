@@ -7,7 +7,7 @@ from coterie import GaussianMixture
 from coterie.families.structures import STRUCTURES
 from coterie.mixture.degeneracy import degeneracy_of_fit
 from coterie.mixture.gaussian_trials import GaussianTrials
-from coterie.mixture.rearrange import cross, exchange, relocate, split_and_merge
+from coterie.mixture.rearrange import cross, exchange, redivide, relocate, split_and_merge
 from coterie.mixture.search import Search
 from coterie.mixture.starts import sample
 from coterie.mixture.trials import select
@@ -41,7 +41,7 @@ def test_a_run_is_degenerate_in_the_search_if_and_only_if_its_fit_is(structure):
 def test_new_starts_are_probabilities_and_the_same_for_the_same_seed(structure):
     trials = gaussian_trials(groups(60)[0], structure, 3)
     parents = trials.first(trials.random_starts(6))
-    for move in (relocate, cross, exchange):
+    for move in (relocate, cross, exchange, redivide):
         first, again = (move(seeded(trials, 1), parents, 20) for _ in range(2))
         assert first.shape == (20, 60, 3)
         assert (first >= 0).all()
@@ -118,6 +118,14 @@ def test_an_exchange_moves_one_to_three_rows():
     (before,), _ = trials.responsibilities(parents)
     n_moved = (exchange(trials, parents, 200).argmax(axis=2) != before.argmax(axis=1)).sum(axis=1)
     assert sorted(set(n_moved)) == [1, 2, 3]
+
+
+def test_rows_are_divided_anew_among_two_or_three_components():
+    trials = gaussian_trials(groups(60)[0], "VVV", 5)
+    parents = trials.first(trials.random_starts(3)[:1])
+    (before,), _ = trials.responsibilities(parents)
+    is_changed = (redivide(trials, parents, 200) != before).any(axis=1)
+    assert sorted(set(is_changed.sum(axis=1))) == [2, 3]
 
 
 def test_starts_that_end_in_the_same_optimum_are_counted():

@@ -139,6 +139,29 @@ def relocate(trials: Trials, parents: Any, runs: int) -> np.ndarray:
     return moved
 
 
+def redivide(trials: Trials, parents: Any, runs: int) -> np.ndarray:
+    """Divide the rows of two or three random components of a random parent among these components at random.
+
+    The shares of a row are random numbers in half of the starts; in the others, a row goes to the most similar of as
+    many random rows.
+    """
+    k, rng = trials.k, trials.rng
+    resp, _ = trials.responsibilities(parents)
+    moved = resp[rng.integers(len(resp), size=runs)]
+    for i, each in enumerate(moved):
+        components = rng.choice(k, min(k, rng.integers(2, 4)), replace=False)
+        total = each[:, components].sum(axis=1, keepdims=True)
+        if i % 2 == 0:
+            shares = rng.random((trials.n, len(components)))
+            shares /= shares.sum(axis=1, keepdims=True)
+        else:
+            mass = trials.w * (total[:, 0] + NO_ROW)
+            rows = rng.choice(trials.n, len(components), replace=False, p=mass / mass.sum())
+            shares = trials.scores_around(rows).argmax(axis=1)[:, None] == np.arange(len(components))
+        each[:, components] = total * shares
+    return moved
+
+
 def cross(trials: Trials, parents: Any, runs: int) -> np.ndarray:
     """Combine k random components of two parents: each parent may be right in another part of the data."""
     count, k, rng = len(parents.weights), trials.k, trials.rng

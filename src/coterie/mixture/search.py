@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coterie.mixture.rearrange import cross, exchange, relocate, split_and_merge
+from coterie.mixture.rearrange import cross, exchange, redivide, relocate, split_and_merge
 from coterie.mixture.trials import Trials, concatenate, replace_runs, select
 
 SHORT = 10  # steps of a short run
@@ -40,8 +40,7 @@ def search(trials: Trials) -> Any:
     runs = Search(trials)
     if trials.k == 1 or runs.n_starts < FEWEST_STARTS:
         return trials.first(trials.default_start())
-    best = concatenate([runs.random_runs(runs.n_starts), *(trials.first(resp) for resp in trials.further_starts())])
-    candidates = runs.explore(runs.improve(runs.converge(best, count=1)))
+    candidates = runs.explore(runs.improve(runs.first_candidates(trials.further_starts())))
     return select(runs.finish(candidates).params, [0])
 
 
@@ -82,6 +81,11 @@ class Search:
         self.steps_left -= self.reserve
         # proportional to the weights, so that their scale has no effect, and not above the tolerance of a fit
         self.tol = trials.model.tol * trials.w.sum() * min(1 / 200, 1 / trials.n + 1 / 1000)
+
+    def first_candidates(self, further: list[np.ndarray]) -> Candidates:
+        """The best runs from random starts and from `further` responsibilities (1, n, k)."""
+        random = self.random_runs(max(FEWEST_STARTS, self.n_starts))
+        return self.converge(concatenate([random, *(self.trials.first(resp) for resp in further)]), count=1)
 
     def n_continued(self, runs: int) -> int:
         """Number of independent short runs that are continued: all for few rows, else a quarter."""
@@ -201,7 +205,7 @@ class Search:
         count = max(4, min(self.n_starts // 2, self.steps_left // (4 * SHORT)))
         splits = split_and_merge(trials, select(params, [0]), int(np.ceil(self.effort.splits * count)), skip)
         count_of_others = max(1, min(count // 3, (count - len(splits)) // 2))
-        starts = [splits, relocate(trials, params, count_of_others)]
+        starts = [splits, relocate(trials, params, count_of_others), redivide(trials, params, count_of_others)]
         if len(candidates.objective) > 1:
             starts.append(cross(trials, params, count_of_others))
         is_proper = candidates.degeneracy == 0

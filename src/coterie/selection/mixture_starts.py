@@ -24,8 +24,7 @@ class StructureRuns(NamedTuple):
 
     trials: GaussianTrials
     search: Search
-    params: Components
-    candidates: Candidates | None = None  # the converged runs
+    candidates: Candidates
 
     @property
     def structure(self) -> str:
@@ -33,17 +32,21 @@ class StructureRuns(NamedTuple):
 
     def best_responsibilities(self) -> Array:
         """Responsibilities of the best run (1, n, k)."""
-        return self.trials.responsibilities(select(self.params, [0]))[0]
+        return self.trials.responsibilities(select(self.candidates.params, [0]))[0]
+
+    def with_starts(self, resp: Array) -> StructureRuns:
+        """Add runs from these responsibilities (m, n, k)."""
+        runs = self.search.short_runs(resp, CONTINUED)
+        return self._replace(candidates=self.search.converge(runs, self.candidates))
 
 
 class Starts:
     """Finds starts for ascending numbers of components, on one sample of the rows.
 
-    All structures share the same initial responsibilities: clusters of a model-based tree, built once for all numbers;
-    K-means; and random starts. The best run of each structure is then a start for all others. The best runs are
-    continued, and their components are rearranged as in a search for one structure. The best run of each structure is
-    again a start for all others. Finally, the result of a structure is a start for each more general structure that has
-    a lower likelihood. So no general structure is worse than its special cases.
+    Each structure has a search of its own, with the clusters of one model-based tree, built once for all numbers, among
+    its starts. The best run of each structure is then a start for all others; on many rows, also before the search
+    improves its runs. Finally, the result of a structure is a start for each more general structure that has a lower
+    likelihood. So no general structure is worse than its special cases.
     """
 
     def __init__(self, model: GaussianEM, source: Source, rng: np.random.Generator, n_jobs: int | None):
@@ -54,54 +57,44 @@ class Starts:
 
     def find(self, models: list[GaussianEM]) -> list[Components]:
         """Return a start for each of the models, which all have the same number of components."""
-        rng, *generators = self.rng.spawn(1 + len(models))
-        pool = self._pool(GaussianTrials(models[-1], self.chunk, rng))
-        structures = self._in_threads(
-            lambda *item: self._short_runs(pool, *item), list(zip(models, generators, strict=True))
-        )
-        if models[0].n_components > 1:
-            structures = self._with_best_of_all(self._improve, structures)
-            structures = self._raise_to_special_cases(self._with_best_of_all(self._finish, structures))
-        return [runs.trials.result(runs.params, 0) for runs in structures]
+        trials = [
+            GaussianTrials(model, self.chunk, rng)
+            for model, rng in zip(models, self.rng.spawn(len(models)), strict=True)
+        ]
+        if models[0].n_components == 1:
+            return [each.result(each.first(each.default_start()), 0) for each in trials]
+        structures = self._in_threads(self._begin, trials)
+        structures = self._with_best_of_all(self._improve, structures)
+        structures = self._with_best_of_all(self._finish, structures)
+        return [runs.trials.result(runs.candidates.params, 0) for runs in self._raise_to_special_cases(structures)]
+
+    def _in_threads(self, function: Callable[[Any], StructureRuns], items: list[Any]) -> list[StructureRuns]:
+        return list(machine.in_threads(function, [(item,) for item in items], self.n_jobs))
 
     def _with_best_of_all(
         self, function: Callable[[StructureRuns, Array], StructureRuns], structures: list[StructureRuns]
     ) -> list[StructureRuns]:
         """Apply `function` to the runs of each structure, with the best run of every structure."""
         best = np.concatenate([runs.best_responsibilities() for runs in structures])
-        return self._in_threads(lambda runs: function(runs, best), [(runs,) for runs in structures])
+        return self._in_threads(lambda runs: function(runs, best), structures)
 
-    def _in_threads(self, function: Callable[..., StructureRuns], calls: list[tuple[Any, ...]]) -> list[StructureRuns]:
-        return list(machine.in_threads(function, calls, self.n_jobs))
-
-    def _pool(self, trials: GaussianTrials) -> Array:
-        """Responsibilities from which every structure starts (runs, n, k)."""
-        if trials.k == 1:
-            return np.ones((1, trials.n, 1))
-        pool = [trials.starts("kmeans", 1), trials.random_starts(max(3, Search(trials).n_starts))]
+    def _begin(self, trials: GaussianTrials) -> StructureRuns:
+        starts = [trials.starts("kmeans", 1)]
         if self.tree is not None and len(self.tree[0]) >= trials.k:
-            pool.append(trials.clusters_of_tree(*self.tree))
-        return np.concatenate(pool)
-
-    def _short_runs(self, pool: Array, model: GaussianEM, rng: np.random.Generator) -> StructureRuns:
-        trials = GaussianTrials(model, self.chunk, rng)
+            starts.append(trials.clusters_of_tree(*self.tree))
         search = Search(trials)
-        if model.n_components == 1:
-            return StructureRuns(trials, search, trials.first(pool))
-        return StructureRuns(trials, search, search.short_runs(pool, max(CONTINUED, search.n_continued(len(pool)))))
+        return StructureRuns(trials, search, search.first_candidates(starts))
 
     def _improve(self, runs: StructureRuns, others: Array) -> StructureRuns:
-        """Add runs from the results of other structures, continue the best and rearrange their components."""
-        search = runs.search
-        candidates = search.converge(concatenate([runs.params, search.short_runs(others, CONTINUED)]))
-        candidates = search.improve(candidates)
-        return runs._replace(params=candidates.params, candidates=candidates)
+        """Search for better runs; on few rows without those of others, which may end in another optimum."""
+        if not runs.search.has_few_rows:
+            runs = runs.with_starts(others)
+        return runs._replace(candidates=runs.search.explore(runs.search.improve(runs.candidates)))
 
     def _finish(self, runs: StructureRuns, others: Array) -> StructureRuns:
         """Add runs from the results of other structures and return the most likely ones."""
-        search = runs.search
-        candidates = search.converge(search.short_runs(others, CONTINUED), runs.candidates)
-        return runs._replace(params=search.finish(candidates).params)
+        runs = runs.with_starts(others)
+        return runs._replace(candidates=runs.search.finish(runs.candidates))
 
     def _raise_to_special_cases(self, structures: list[StructureRuns]) -> list[StructureRuns]:
         """Restart structures that are less likely than one of their special cases from that case."""
@@ -116,14 +109,16 @@ class Starts:
     def _improve_from(self, current: StructureRuns, resp: Array) -> StructureRuns:
         """Restart from the responsibilities of a special case: one step of EM is about as likely as it, or more."""
         trials, search = current.trials, current.search
-        params, objective, _ = trials.advance(concatenate([select(current.params, [0]), trials.first(resp)]), 1)
+        params, objective, _ = trials.advance(
+            concatenate([select(current.candidates.params, [0]), trials.first(resp)]), 1
+        )
         costs = trials.costs(params, objective)
         best = int(np.lexsort([costs, trials.degeneracy(params)])[0])
         if costs[0] - costs[best] < search.tol:
             return current
         candidates = search.converge(select(params, [0, best]))
         costs = trials.costs(candidates.params, candidates.objective)
-        return current._replace(params=candidates.select(np.lexsort([costs, candidates.degeneracy])).params)
+        return current._replace(candidates=candidates.select(np.lexsort([costs, candidates.degeneracy])))
 
 
 def is_special_case(special: str, general: str) -> bool:

@@ -162,10 +162,10 @@ def mixture_table(
     which the data vary. It also happens if the data have no variance in some direction. The likelihood is unbounded in
     these cases. A prior bounds it, and then every cell has a value.
 
-    Structures that are the same for one component are fitted once. Cells of one K share their starts: the clusters of a
-    model-based tree, which all K share, K-means, up to 240 random starts, and the results of the other structures. So a
-    structure is at least as likely as its special cases. The search for starts uses at most 2000 rows, or more for many
-    components. EM then runs on all rows.
+    Structures that are the same for one component are fitted once. Each cell has a search for starts of its own, with
+    the clusters of a model-based tree, which all cells share. Then it also starts from the results of the other
+    structures of its K. So a structure is at least as likely as its special cases. The search for starts uses at most
+    2000 rows, or more for many components. EM then runs on all rows.
 
     References
     ----------
