@@ -117,6 +117,7 @@ def test_a_model_that_ignores_holes_does_so_unasked(folder, capsys):
         [StandardScaler(), SimpleImputer(strategy="median"), MinMaxScaler()],
         [SimpleImputer(), "passthrough", RobustScaler(), StandardScaler()],
         [SimpleImputer(strategy="most_frequent")],
+        [SimpleImputer(), StandardScaler(with_mean=False), RobustScaler(with_centering=False)],
         [SimpleImputer(strategy="median"), SimpleImputer()],
     ],
 )

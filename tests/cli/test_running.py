@@ -270,3 +270,14 @@ def test_json_has_what_was_warned_of(folder, capsys):
     captured = capsys.readouterr()
     assert captured.err == ""
     assert any("19 of 21 rows" in warning for warning in json.loads(captured.out)["warnings"])
+
+
+def test_json_has_no_infinity(folder, capsys):
+    """Without variance within clusters, the index of Calinski and Harabasz is infinite."""
+    (folder / "two.csv").write_text("a,b\n" + "1,1\n2,2\n" * 10, encoding="utf-8")
+    assert main(["compare", "two.csv", "-k", "2", "--json", "-q"]) == 0
+
+    def fail(constant):
+        raise AssertionError(constant)
+
+    assert json.loads(capsys.readouterr().out, parse_constant=fail)

@@ -1,5 +1,6 @@
 """Whatever names the rows, a path, a pattern or a query: the same bits as from the rows themselves."""
 
+import datetime
 import os
 import sys
 
@@ -17,6 +18,7 @@ from coterie import (
     DivisiveClustering,
     FuzzyCMeans,
     GaussianMixture,
+    Job,
     KernelKMeans,
     KMeans,
     KMedians,
@@ -380,6 +382,22 @@ def test_tensors_are_brought_to_memory_in_a_type_that_holds_them(X, monkeypatch,
     tensor.layout = "sparse_coo"
     with pytest.raises(InputError, match=r"layout sparse_coo, which is not supported: pass X\.to_dense"):
         as_source(tensor)
+
+
+def test_a_record_batch_and_cells_of_the_type_object_are_tables(X):
+    pandas, pyarrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    frame = pandas.DataFrame(X, columns=NAMES)
+    for table in (pyarrow.RecordBatch.from_pandas(frame), frame.astype(object)):
+        source = as_source(table)
+        assert source.columns == NAMES
+        np.testing.assert_array_equal(source.X, X)
+
+
+@pytest.mark.parametrize("cells", [[1, 2j, 3], ["x", datetime.date(2020, 1, 1), 2]])
+def test_a_column_that_is_no_column_of_a_table_is_named(cells):
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(InputError, match=r"cannot read the column 'odd' \(.*\): .*Convert it to numbers or text"):
+        Job(pandas.DataFrame({"fine": [1.0, 2, 3], "odd": cells}), k=2).run()
 
 
 def dask_frame(X, **kinds):

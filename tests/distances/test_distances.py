@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -205,6 +206,58 @@ def test_gower_by_hand(frame):
     np.testing.assert_allclose(D, expected, atol=1e-15)
     weighted = pairwise(frame(MIXED), metric="gower", w=[2, 1, 1])
     assert weighted[0, 1] == pytest.approx((2 * 0.5 + 1) / 4)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas])
+def test_gower_of_dates_durations_and_numbers_in_cells_are_differences(frame):
+    """A day, and a year, of a range of a year; a value of dtype object is a number if all of its column are."""
+    table = pd.DataFrame({
+        "date": pd.to_datetime(["2023-01-01", "2023-01-02", "2024-01-01"]),
+        "zone": pd.to_datetime(["2023-01-01", "2023-01-02", "2024-01-01"]).tz_localize("Asia/Tokyo"),
+        "span": pd.to_timedelta([0, 1, 365], unit="D"),
+        "size": [0.0, 1.0, 365.0],
+    })  # fmt: skip
+    np.testing.assert_allclose(pairwise(frame(table), metric="gower")[0], [0, 1 / 365, 1], rtol=1e-12)
+    cells = pd.DataFrame({"size": pd.Series([0, 1.0, 365], dtype=object)})
+    np.testing.assert_allclose(pairwise(cells, metric="gower")[0], [0, 1 / 365, 1])
+
+
+def test_gower_of_missing_dates_and_durations():
+    table = pd.DataFrame({
+        "date": pd.to_datetime([None, "2023-01-02", "2024-01-02"]),
+        "span": pd.to_timedelta([0, None, 4], unit="D"),
+        "size": [0.0, 1, 2],
+    })  # fmt: skip
+    D = pairwise(table, metric="gower")
+    np.testing.assert_allclose([D[0, 1], D[0, 2], D[1, 2]], [0.5, 1.0, 0.75])
+
+
+NAMES = {
+    "numbers": [0, 1],
+    "tuples": pd.MultiIndex.from_product([["x"], ["a", "b"]]),
+    "equal": ["a", "a"],
+}
+
+
+@pytest.mark.parametrize("names", ["numbers", "tuples"])
+def test_gower_takes_any_names_of_columns(names):
+    values = [[0.0, 0], [1, 4], [2, 2]]
+    expected = pairwise(pd.DataFrame(values, columns=["a", "b"]), metric="gower")
+    np.testing.assert_array_equal(pairwise(pd.DataFrame(values, columns=NAMES[names]), metric="gower"), expected)
+
+
+@pytest.mark.parametrize(
+    "table, message",
+    [
+        (pd.DataFrame([[1.0, 2]], columns=["a", "a"]), "more than one column called 'a'"),
+        (pd.Series([1.0, 2]), r"X is a series, .* pass X\.to_frame"),
+        (pd.DataFrame({"a": [[1], [2]], "b": [1, 2]}), r"column 'a' \(.*\) is neither numbers, dates nor categories"),
+        (pd.DataFrame({"a": [1j, 2], "b": [1, 2]}), r"column 'a' \(.*\) is neither numbers, dates nor categories"),
+    ],
+)
+def test_gower_names_what_it_does_not_take(table, message):
+    with pytest.raises(InputError, match=message):
+        pairwise(table, metric="gower")
 
 
 def test_gower_of_new_rows_uses_the_ranges_of_both():

@@ -73,6 +73,16 @@ CASES = {  # name: model, rows of the fit
     "SimpleImputer last": (make_pipeline(StandardScaler(), SimpleImputer(), KMEANS), HOLES),
     "MinMaxScaler": (make_pipeline(MinMaxScaler(), mixture()), FRAME),
     "RobustScaler": (make_pipeline(RobustScaler(), StandardScaler(), coterie.BisectingKMeans(4, random_state=0)), X),
+    **{
+        f"{scaler}": (make_pipeline(scaler, KMEANS), X + 50)
+        for scaler in (
+            StandardScaler(with_mean=False),
+            StandardScaler(with_std=False),
+            RobustScaler(with_centering=False, unit_variance=True),
+            RobustScaler(with_scaling=False),
+            MinMaxScaler(feature_range=(2, 5)),
+        )
+    },
     "StandardScaler float32": (make_pipeline(StandardScaler(), KMEANS), SINGLE),
 }
 WITH_MATRICES = [f"GaussianMixture {name} missing" for name in STRUCTURES if not name.endswith("I")]

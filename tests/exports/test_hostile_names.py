@@ -57,6 +57,15 @@ def test_null_characters_are_rejected_in_sql_and_escaped_in_python():
     assert ENGINES["python"](model, pl.DataFrame({"a\0b": [1.5]})) == [int(model.labels_[0])]
 
 
+@pytest.mark.parametrize("dialect", ["duckdb", "sqlite", "postgresql"])
+def test_a_column_without_a_name_is_rejected_in_sql(dialect):
+    frame = pl.DataFrame({"": [1.0, 2.0, 8.0, 9.0]})
+    model = coterie.KMeans(2, random_state=0).fit(frame)
+    with pytest.raises(ParameterError, match="a column has no name"):
+        coterie.export(model, "sql", dialect=dialect)
+    assert ENGINES["python"](model, frame) == model.labels_.tolist()
+
+
 def test_names_that_differ_by_case_only():
     frame = pl.DataFrame({"a": [1.0, 2.0, 8.0, 9.0], "A": [5.0, 6.0, 1.0, 2.0]})
     model = coterie.KMeans(2, random_state=0).fit(frame)

@@ -199,3 +199,11 @@ def test_no_starting_point_leads_to_a_likelier_component(structure):
 @STRUCTURES
 def test_few_tables_of_groups_have_a_likelier_component(structure):
     assert len(seeds_with_likelier(structure, range(100), 20)) <= 3
+
+
+def test_known_rows_without_weight_do_not_matter():
+    X = np.random.default_rng(0).normal(size=(60, 2)) + np.repeat([[0], [9]], 30, axis=0)
+    known = np.where(np.arange(60) % 10 == 0, np.arange(60) // 30, -1)
+    model = Mixture(2, "student_t", random_state=0).fit(X, known_labels=known, sample_weight=(known < 0).astype(float))
+    alone = Mixture(2, "student_t", random_state=0).fit(X[known < 0])
+    assert model.log_likelihood_ == pytest.approx(alone.log_likelihood_, abs=0.01)

@@ -279,6 +279,23 @@ def test_a_dask_array_has_a_series_a_row():
     assert model.inertia_ == pytest.approx(local.inertia_, rel=1e-12)
 
 
+@pytest.mark.parametrize("metric", ["dtw", "softdtw"])
+def test_all_series_may_be_shorter_than_the_table(metric):
+    rows = padded(RAGGED)
+    longer = np.c_[rows, np.full((len(rows), 2), np.nan)]
+    models = [TimeSeriesKMeans(3, metric=metric, init=RAGGED[:3]).fit(form) for form in (rows, longer)]
+    np.testing.assert_array_equal(*(model.labels_ for model in models))
+    assert models[0].inertia_ == models[1].inertia_
+
+
+def test_long_series_without_weight_do_not_matter():
+    series, w = [*RAGGED, np.arange(99.0)], np.r_[np.ones(len(RAGGED)), 0.0]
+    model = TimeSeriesKMeans(3, init=RAGGED[:3]).fit(series, sample_weight=w)
+    alone = TimeSeriesKMeans(3, init=RAGGED[:3]).fit(RAGGED)
+    np.testing.assert_array_equal(model.labels_[:-1], alone.labels_)
+    assert model.inertia_ == alone.inertia_
+
+
 @pytest.mark.parametrize(
     "series, message",
     [

@@ -182,6 +182,15 @@ def test_known_rows_keep_their_component(family):
 
 
 @EACH
+def test_known_rows_without_weight_do_not_matter(family):
+    X, labels = planted(family, 200)
+    known, others = np.where(np.arange(200) < 20, labels, -1), np.arange(200) >= 20
+    weighted = Mixture(4, family, random_state=0).fit(X, known_labels=known, sample_weight=others.astype(float))
+    alone = Mixture(4, family, random_state=0).fit(X[others])
+    assert weighted.log_likelihood_ == pytest.approx(alone.log_likelihood_, rel=1e-3)
+
+
+@EACH
 def test_hard_and_stochastic_steps_run(family):
     X, labels = planted(family)
     hard = Mixture(4, family, e_step="hard", random_state=0).fit(X)

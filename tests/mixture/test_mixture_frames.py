@@ -13,7 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from coterie import Mixture
 from coterie.errors import InputError, ParameterError
-from coterie.families import Gamma, Gaussian, Poisson
+from coterie.families import Gamma, Gaussian, Poisson, Product
 from coterie.families.frame_columns import LARGE_COUNT, MIN_DISPERSION, looks_like_counts, product_of
 
 
@@ -234,3 +234,23 @@ def test_text_drawn_by_a_family_of_numbers_is_an_error():
     model = Mixture.from_frame(frame, 2, families={"kind": "poisson"}, random_state=0)
     with pytest.raises(InputError, match=r"column 'kind' has 3 categories, .*: use Categorical for this column"):
         model.sample(200)
+
+
+@pytest.mark.parametrize("names", [[0, 1], pd.MultiIndex.from_product([["x"], ["a", "b"]])])
+def test_names_of_columns_may_be_numbers_or_tuples(names):
+    X = np.random.default_rng(0).normal(size=(60, 2)) + np.repeat([[0], [9]], 30, axis=0)
+    frame, named = pd.DataFrame(X, columns=names), pd.DataFrame(X, columns=["a", "b"])
+    expected = Mixture.from_frame(named, 2, random_state=0).fit(named).labels_
+    np.testing.assert_array_equal(Mixture.from_frame(frame, 2, random_state=0).fit(frame).labels_, expected)
+
+
+def test_numbers_in_cells_of_the_type_object_are_numbers():
+    frame = pd.DataFrame({"a": np.random.default_rng(0).normal(size=60)}).astype(object)
+    ((family, _),) = Mixture.from_frame(frame, 2).family.families
+    assert family.name == "gaussian"
+
+
+@pytest.mark.parametrize("group", [("poisson", ["a"]), ("poisson", 0), ("poisson", slice(2)), "poisson", ("poisson",)])
+def test_a_group_is_a_family_and_numbers_of_columns(group):
+    with pytest.raises(ParameterError, match=r"groups must be pairs of a family and the numbers of its columns"):
+        Mixture(2, Product([group])).fit(np.ones((9, 2)))

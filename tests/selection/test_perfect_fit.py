@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from coterie import GaussianMixture, choose_k, diagnose
-from coterie.selection.perfect_fit import MAX_DISTINCT, MIN_REPEATS, is_full_grid
+from coterie.selection.perfect_fit import MAX_DISTINCT, MIN_REPEATS, has_groups, is_grid
 
 pytestmark = pytest.mark.usefixtures("short_searches")
 CHEAP = ("tendency", "silhouette", "calinski_harabasz", "davies_bouldin", "gap", "prediction_strength", "valleys")
@@ -71,19 +71,55 @@ def test_many_distinct_rows_are_numbers_that_were_rounded():
     assert result.ks.max() <= MAX_DISTINCT
 
 
-def test_counts_and_scales_are_never_clear():
-    result = quick(np.random.default_rng(0).binomial(6, 0.5, (300, 1)), criteria=CHEAP)
+def answers(*values, n=300):
+    """Rows of answers on a scale, each column one of `values`."""
+    return np.random.default_rng(0).choice(values, (n, 1)).astype(float)
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.random.default_rng(0).binomial(6, 0.5, (300, 1)),
+        answers(1, 2, 3, 4, 6),  # nobody answered 5
+        np.array([[x, y] for x in (-1, 0, 1) for y in (-1, 0, 1) if (x, y) != (1, 1)] * 30),
+    ],
+)
+def test_counts_and_scales_are_never_clear(X):
+    result = quick(X, criteria=CHEAP)
     assert result.strength == "weak"
     assert "regular grid" in result.reason
 
 
-def test_a_grid_has_every_combination_or_equal_steps():
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.hstack([answers(0, 1), answers(0, 1)[::-1]]) + 3 * (np.arange(300)[:, None] < 150),
+        answers(0, 1) + 8 * (np.arange(300)[:, None] < 150),
+        answers(0, 1, 2, 20, 21, 22) / 10,
+    ],
+)
+def test_groups_of_answers_are_the_clusters(X):
+    assert len(np.unique(X, axis=0)) <= MAX_DISTINCT
+    assert quick(X, criteria=CHEAP).recommended == 2
+
+
+def test_a_grid_has_every_combination_or_rows_one_step_from_others():
     square = np.array([[0, 0], [0, 1], [1, 0], [1, 1.0]])
-    assert is_full_grid(square)
-    assert not is_full_grid(square[:3])
-    assert is_full_grid(np.c_[np.arange(4.0), np.zeros(4)])
-    assert not is_full_grid(np.array([[0.0], [1], [3]]))
-    assert not is_full_grid(np.array([[0.0], [1]])), "two values have no step to compare with"
+    assert is_grid(square)
+    assert not is_grid(square[:3]), "two values of a column have no step to compare with"
+    assert not is_grid(np.array([[0.0], [1]]))
+    assert is_grid(np.c_[np.arange(4.0), np.zeros(4)])
+    assert is_grid(np.array([[0.1], [0.2], [0.3], [0.5]]))
+    assert not is_grid(np.array([[0.0], [1], [2.5]]))
+    assert not is_grid(np.array([[0, 0], [5, 5], [10, 0.0]])), "no row is one step from another"
+    assert is_grid(np.array([[0.0, 0], [0, 7], [2, 0], [2, 7], [4, 14]]))
+
+
+def test_groups_have_several_rows_of_a_grid_and_are_far_apart():
+    assert not has_groups(np.array([[0.0, 0], [0.1, 0.13], [9, 7]]))
+    assert has_groups(np.array([[0.0], [1], [8], [9]]))
+    assert not has_groups(np.array([[1.0], [2], [3], [5]]))
+    assert not has_groups(np.array([[0.0], [1], [10]])), "one row is no group"
 
 
 @pytest.mark.parametrize("k", [2, 5, 8])

@@ -318,6 +318,7 @@ def test_it_prints_a_table(blobs):
         (KMeans(), {"n_resamples": 1}, ParameterError, "n_resamples must be a whole number of at least 2"),
         (KMeans(), {"resampling": "subsample", "share": 1.0}, ParameterError, "share must be"),
         (KMeans(), {"ks": [2, 161]}, InputError, "only 160 rows"),
+        (KMeans(), {"ks": [2, 150]}, InputError, "a resample has only [0-9]+ different rows: use smaller ks"),
         (KMeans(), {"ks": []}, ParameterError, "ks must be"),
         (KMeans(), {"callback": 1}, ParameterError, "callback must be"),
         (object(), {}, ParameterError, "stability got object as estimator"),
@@ -343,3 +344,15 @@ def test_a_number_that_was_not_tried_is_said(blobs):
 )
 def test_options_of_kmeans_may_be_arrays(blobs, options):
     assert stability(KMeans(4, n_init=1, **options(blobs)), blobs, [4], **FAST).ks.tolist() == [4]
+
+
+@pytest.mark.parametrize("distinct", [1, 2])
+@pytest.mark.parametrize("weights", [False, True])
+def test_empty_clusters_are_not_stable(distinct, weights):
+    """Rows of weight zero do not count; the first rows are equal, whatever comes later."""
+    X = np.r_[np.zeros((200, 2)), np.full((20, 2), distinct - 1.0), [[5.0, 5]] if weights else np.empty((0, 2))]
+    w = np.r_[np.ones(220), 0.0] if weights else None
+    with pytest.raises(InputError, match=rf"X has {distinct} distinct rows? of positive weight.*use ks <= {distinct}"):
+        stability(KMeans(), X, range(1, 4), sample_weight=w, **FAST)
+    if distinct == 2:
+        assert stability(KMeans(), X, [2], sample_weight=w, **FAST).best == 2

@@ -83,6 +83,8 @@ class Estimator(EstimatorHTMLMixin, SklearnExport, BaseEstimator):
         """Whether X may contain NaN, as missing values."""
         return False
 
+    _allows_empty_columns: ClassVar[bool] = False  # whether a column may be NaN in every row of a fit
+
     def _model(self, summary: Summary | None = None) -> Any:
         raise NotImplementedError
 
@@ -158,7 +160,7 @@ class Estimator(EstimatorHTMLMixin, SklearnExport, BaseEstimator):
         prepared = self._prepare_rows(source, engine, first)
         if prepared is source:
             return source, engine, summary
-        return prepared, engine, summarize(prepared, engine, self._allows_missing, first, self._rescales)
+        return prepared, engine, self._summarize(prepared, engine, first)
 
     def _prepare_rows(self, source: Source, engine: Engine, first: bool) -> Source:
         """The rows as the model needs them, such as normalised to unit length; by default unchanged."""
@@ -177,7 +179,10 @@ class Estimator(EstimatorHTMLMixin, SklearnExport, BaseEstimator):
         if not first:
             source = divide_by_scale(source, self._scale, engine)
             check_weights(source)
-        return source, engine, summarize(source, engine, self._allows_missing, first, self._rescales)
+        return source, engine, self._summarize(source, engine, first)
+
+    def _summarize(self, source: Source, engine: Engine, first: bool) -> Summary:
+        return summarize(source, engine, self._allows_missing, first, self._rescales, self._allows_empty_columns)
 
     # rows and weights out of range
 

@@ -21,7 +21,7 @@ def show(result: Any, options: PrintOptions) -> None:
         for warning in getattr(result, "warnings", ()):
             print(f"warning: {printable(warning)}", file=sys.stderr)
     if options.as_json:
-        print(json.dumps(as_dict(result), indent=2))  # it escapes all characters but printable ASCII
+        print(json.dumps(as_dict(result), indent=2, allow_nan=False))  # it escapes all characters but printable ASCII
     else:
         print(printable_lines(as_text(printable_result(result))))
 

@@ -13,9 +13,10 @@ import dask.array as da
 import numpy as np
 from dask.core import flatten
 
+from coterie.core.frames import check_columns
 from coterie.core.placement import choose_workers
 from coterie.core.protocols import Chunk, Engine
-from coterie.data.frames import check_columns, common_dtype
+from coterie.data.frames import common_dtype
 from coterie.data.memory import ArraySource, as_row_values, as_weights, part_count
 from coterie.errors import InputError
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from coterie.core.frames import open_frame
 from coterie.errors import InputError
 
 ENCODE = (
@@ -39,10 +40,7 @@ def check_spark(X: Any) -> None:
 
 def frame_to_array(X: Any) -> tuple[np.ndarray[Any, Any], list[str]]:
     """Convert columns to a C-ordered array, float32 if all of them are; and return their names."""
-    import narwhals.stable.v2 as nw
-
-    check_columns(X)
-    table = nw.from_native(X, eager_only=True)
+    table = open_frame(X)
     values = np.empty(table.shape, common_dtype(table))
     copy_columns(table, values)
     return values, [str(name) for name in table.columns]
@@ -61,7 +59,7 @@ def common_dtype(frame: Any, remedy: str = ENCODE) -> type[np.floating[Any]]:
     """dtype of an array of all columns: float32 if all of them are, otherwise float64."""
     import narwhals.stable.v2 as nw
 
-    dtypes = dict(nw.from_native(frame, eager_only=True).schema)
+    dtypes = dict(open_frame(frame).schema)
     text = {name: str(dtype) for name, dtype in dtypes.items() if not (dtype.is_numeric() or dtype == nw.Boolean)}
     if text:
         listed = ", ".join(f"{name!r} ({dtype})" for name, dtype in text.items())
@@ -74,17 +72,5 @@ def copy_columns(frame: Any, values: np.ndarray[Any, Any]) -> None:
     import narwhals.stable.v2 as nw
 
     target = nw.Float32 if values.dtype == np.float32 else nw.Float64
-    for j, column in enumerate(nw.from_native(frame, eager_only=True).iter_columns()):
+    for j, column in enumerate(open_frame(frame).iter_columns()):
         values[:, j] = column.cast(target).to_numpy()
-
-
-def check_columns(X: Any) -> None:
-    """Raise an error if `X` is a series, or if two columns have the same name."""
-    if hasattr(X, "to_frame"):
-        raise InputError("X is a series, but a table is expected: pass X.to_frame()")
-    names = [str(name) for name in getattr(X, "column_names", getattr(X, "columns", []))]
-    duplicates = sorted({name for name in names if names.count(name) > 1})
-    if duplicates:
-        raise InputError(
-            f"X has more than one column called {', '.join(map(repr, duplicates))}: rename or drop the others"
-        )

@@ -60,13 +60,14 @@ class InvalidCounts(Stats):
 
 
 def summarize(
-    source: Source, engine: Engine, allow_missing: bool = False, to_fit: bool = True, rescales: bool = False
-) -> Summary:
+    source: Source, engine: Engine, allow_missing: bool = False, to_fit: bool = True, rescales: bool = False,
+    allow_empty_columns: bool = False,
+) -> Summary:  # fmt: skip
     """Mean and variance in one pass; `InputError` if columns contain infinite values, or NaN unless `allow_missing`.
 
-    For a fit, each column must have a value in at least one row. If squares of rows, or sums of weights, could overflow
-    or underflow, it raises a `ScaleError` with their scale; the limit is lower for a caller that `rescales` them. Rows
-    to predict must have squares, whatever rows are beside them.
+    For a fit, each column must have a value in at least one row, unless `allow_empty_columns`. If squares of rows, or
+    sums of weights, could overflow or underflow, it raises a `ScaleError` with their scale; the limit is lower for a
+    caller that `rescales` them. Rows to predict must have squares, whatever rows are beside them.
     """
     if isinstance(engine, ClusterEngine):  # it stores the rows; faults are handled from here on
         engine.place(source)
@@ -78,7 +79,7 @@ def summarize(
         if allow_missing:
             result = engine.sum(partial(_missing_moments, pivot), source)
             sums, weight, n_missing = result.moments, result.weight, result.n_missing
-            _check_missing(source, engine, result, to_fit)
+            _check_missing(source, engine, result, to_fit and not allow_empty_columns)
         else:
             sums = engine.sum(partial(_moments, pivot), source)
             weight = sums.weight
@@ -130,13 +131,13 @@ def _first_empty(chunk: Chunk) -> FirstRow:
     return FirstRow.of(_is_empty(chunk))
 
 
-def _check_missing(source: Source, engine: Engine, result: MissingMoments, to_fit: bool) -> None:
+def _check_missing(source: Source, engine: Engine, result: MissingMoments, needs_values: bool) -> None:
     if result.n_empty:
         n_empty, first = int(result.n_empty), int(engine.sum(_first_empty, source).index)
         rows = f"row {first} of X is" if n_empty == 1 else f"{n_empty} rows of X, the first at index {first}, are"
         raise InputError(f"{rows} NaN in every column: drop {'this row' if n_empty == 1 else 'these rows'}")
     empty_columns = np.flatnonzero(result.moments.weight == 0)
-    if to_fit and len(empty_columns):
+    if needs_values and len(empty_columns):
         names = ", ".join(column_names(source)[j] for j in empty_columns[:5])
         raise InputError(f"Input X contains columns that are NaN in every row: {names}. Drop them")
 

@@ -27,8 +27,9 @@ def duplicated_rows(sample: Sample) -> Check:
         share > DUPLICATE_SHARE,
         "warning" if share > 0.5 else "note",
         f"{sample.n_duplicates:,} of {sample.n:,} rows ({percent(share)}) "
-        f"{verb(sample.n_duplicates, 'is a duplicate', 'are duplicates')}: there are only "
-        f"{count(n_distinct, 'distinct row')}. Duplicate rows pull centers towards them.",
+        f"{verb(sample.n_duplicates, 'is a duplicate', 'are duplicates')}: "
+        f"{verb(n_distinct, 'there is', 'there are')} only {count(n_distinct, 'distinct row')}. "
+        "Duplicate rows pull centers towards them.",
         "If the duplicates are errors, drop them. If not, fit the distinct rows with their counts as sample_weight: "
         "the clusters are the same, and the fit is faster.",
         distinct=n_distinct,

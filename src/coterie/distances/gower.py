@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
@@ -10,12 +11,15 @@ import numpy as np
 from coterie import kernels
 from coterie.core.arguments import as_floats
 from coterie.core.arrays import Array
+from coterie.core.frames import is_missing, microseconds, open_frame
 from coterie.core.stored import stored
 from coterie.data import opened
 from coterie.data.frames import is_frame
 from coterie.distances.distance import Distance
 from coterie.distances.euclidean import as_column_weights, check_common_columns
 from coterie.errors import InputError
+
+DAY = 86_400e6  # microseconds
 
 
 class Mixed(NamedTuple):
@@ -49,9 +53,9 @@ class Gower(Distance):
     r"""Gower distance :math:`\sum_j w_j \delta_j(x, y) / \sum_j w_j` over the columns without missing values [1]_.
 
     For numeric columns :math:`\delta_j = |x_j - y_j| / \mathrm{range}_j`, for categorical columns 0 or 1. Text,
-    categorical and boolean columns of a data frame are categorical; all columns of an array are numeric. NaN and null
-    are missing values. Two rows without a common column raise an error. With missing values the triangle inequality
-    does not hold.
+    categorical and boolean columns of a data frame are categorical; dates and durations are numbers. All columns of an
+    array are numeric. NaN and null are missing values. Two rows without a common column raise an error. With missing
+    values the triangle inequality does not hold.
 
     .. [1] Gower (1971), A general coefficient of similarity and some of its properties, Biometrics 27.
     """
@@ -131,17 +135,47 @@ def _from_array(X: Any, name: str) -> Mixed:
 def _from_frame(X: Any) -> Mixed:
     import narwhals.stable.v2 as nw
 
-    table = nw.from_native(X, eager_only=True)
-    is_numeric = [kind.is_numeric() for kind in table.schema.values()]
-    order = sorted(range(len(is_numeric)), key=lambda j: not is_numeric[j])
-    columns = [table[table.columns[j]] for j in order]
-    numeric = columns[: sum(is_numeric)]
-    kind = nw.Float32 if numeric and all(column.dtype == nw.Float32 for column in numeric) else nw.Float64
-    numbers = np.empty((len(table), len(numeric)), np.float32 if kind == nw.Float32 else np.float64)
+    table = open_frame(X)
+    columns = list(table.iter_columns())
+    is_category = [_is_category(column) for column in columns]
+    order = sorted(range(len(columns)), key=lambda j: is_category[j])
+    columns = [columns[j] for j in order]
+    numeric = columns[: len(columns) - sum(is_category)]
+    dtype = np.float32 if numeric and all(column.dtype == nw.Float32 for column in numeric) else np.float64
+    numbers = np.empty((len(table), len(numeric)), dtype)
     for j, column in enumerate(numeric):
-        numbers[:, j] = column.cast(kind).to_numpy()
-    categories = [[None if value != value else value for value in c.to_list()] for c in columns[len(numeric) :]]
-    return _checked(Mixed(numbers, categories, [str(table.columns[j]) for j in order], order))
+        numbers[:, j] = _as_numbers(column)
+    categories = [[None if is_missing(value) else value for value in c.to_list()] for c in columns[len(numeric) :]]
+    return _checked(Mixed(numbers, categories, [table.columns[j] for j in order], order))
+
+
+def _is_category(column: Any) -> bool:
+    """Whether a column is compared by equality; an error if its type is not supported."""
+    import narwhals.stable.v2 as nw
+
+    kind = column.dtype
+    if kind.is_numeric() or kind in (nw.Date, nw.Datetime, nw.Duration):
+        return False
+    is_category = kind in (nw.String, nw.Categorical, nw.Enum, nw.Boolean, nw.Object)
+    if not is_category or not all(isinstance(value, Hashable) for value in column.to_list()):
+        raise InputError(
+            f"column {column.name!r} ({kind}) is neither numbers, dates nor categories: convert it to one of these, or "
+            "leave it out"
+        )
+    return True
+
+
+def _as_numbers(column: Any) -> Array:
+    """Numbers, days since 1970, or days of durations."""
+    import narwhals.stable.v2 as nw
+
+    if column.dtype.is_numeric():
+        values: Array = column.cast(nw.Float32 if column.dtype == nw.Float32 else nw.Float64).to_numpy()
+        return values
+    if column.dtype == nw.Duration:
+        spans = column.dt.total_microseconds().cast(nw.Float64).to_numpy()
+        return np.where(column.is_null().to_numpy().astype(bool), np.nan, spans) / DAY
+    return microseconds(column) / DAY
 
 
 def _checked(table: Mixed) -> Mixed:

@@ -7,9 +7,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from coterie.core.arrays import Array
-from coterie.data.frames import check_columns
+from coterie.core.frames import microseconds, open_frame
 from coterie.errors import InputError
-from coterie.explanation.dates import as_microseconds, has_times, microseconds
+from coterie.explanation.dates import as_microseconds, has_times
 from coterie.explanation.rules import Condition
 
 MAX_LEVELS = 200  # a text column with more values in the sample is not categorical
@@ -122,10 +122,7 @@ def as_columns(X: Any) -> Columns:
     if hasattr(X, "__dask_graph__"):
         raise InputError("X is a Dask collection, and rules need rows in memory: pass a sample, such as X.compute().")
     if is_frame(X):
-        import narwhals.stable.v2 as nw
-
-        check_columns(X)
-        return FrameColumns(nw.from_native(X, eager_only=True))
+        return FrameColumns(open_frame(X))
     rows = opened(X)
     if sparse.issparse(rows):
         raise InputError("X is sparse, and rules need dense columns: pass some of its columns as an array.")

@@ -13,15 +13,6 @@ DAY = 86_400_000_000  # microseconds
 STEPS = (DAY // 24, 60_000_000, 1_000_000)  # an hour, a minute and a second, in microseconds
 
 
-def microseconds(series: Any) -> Array:
-    """Microseconds since 1970 of a series of dates of narwhals (n,), NaN for missing ones; time zones are dropped."""
-    import narwhals.stable.v2 as nw
-
-    local = series if series.dtype == nw.Date else series.dt.replace_time_zone(None)
-    values = local.cast(nw.Datetime("us")).dt.timestamp("us").cast(nw.Float64).to_numpy()
-    return np.where(series.is_null().to_numpy().astype(bool), np.nan, values)
-
-
 def has_times(values: Array) -> bool:
     """Whether some of these numbers of microseconds are not whole days."""
     present = values[np.isfinite(values)]

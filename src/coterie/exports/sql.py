@@ -353,6 +353,8 @@ def _check_names(rule: PredictionRule, dialect: Dialect) -> None:
             raise ParameterError(
                 f"{text!r} contains a null character, which SQL cannot contain: rename it, or export to Python."
             )
+    if "" in rule.columns:
+        raise ParameterError("a column has no name, which SQL cannot express: rename it, or export to Python.")
     if dialect.ignores_case:
         folded: dict[str, str] = {}
         for name in rule.columns:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from coterie.core.frames import is_missing, open_frame
 from coterie.core.stored import stored
 from coterie.errors import InputError, ParameterError
 from coterie.families.family import Family
@@ -32,7 +33,7 @@ class Table:
         """A data frame with these columns only; categories are replaced by their positions in the list."""
         import narwhals.stable.v2 as nw
 
-        table = _as_narwhals(frame)
+        table = open_frame(frame)
         missing = [name for name in self.names if name not in table.columns]
         if missing:
             raise InputError(f"X lacks the column {missing[0]!r}: it needs {', '.join(map(repr, self.names))}")
@@ -65,7 +66,7 @@ def product_of(frame: Any, families: dict[str, Any] | None = None) -> Product:
     """
     from coterie.families import Gaussian, as_family
 
-    table = _as_narwhals(frame)
+    table = open_frame(frame)
     choices = dict(families or {})
     unknown = [name for name in choices if name not in table.columns]
     if unknown:
@@ -82,18 +83,6 @@ def product_of(frame: Any, families: dict[str, Any] | None = None) -> Product:
         groups.setdefault(key, (family, []))[1].append(j)
         categories.append(_values(table[name]) if _is_category(table[name]) else NUMBER)
     return Product(list(groups.values()), Table(names, categories, table.implementation.value))
-
-
-def _as_narwhals(frame: Any) -> Any:
-    import narwhals.stable.v2 as nw
-
-    try:
-        return nw.from_native(frame, eager_only=True)
-    except TypeError:
-        raise InputError(
-            f"X must be a pandas, Polars or Arrow table; got {type(frame).__name__}: read files with "
-            "polars.read_parquet or similar, and call .collect() on a LazyFrame"
-        ) from None
 
 
 def _is_category(column: Any) -> bool:
@@ -153,7 +142,7 @@ def has_few_values(values: np.ndarray) -> bool:
 
 
 def _values(column: Any) -> list[Any]:
-    values = [value for value in column.unique().to_list() if not _is_missing(value)]
+    values = [value for value in column.unique().to_list() if not is_missing(value)]
     try:
         return sorted(values)
     except TypeError:
@@ -166,7 +155,7 @@ def _codes(name: str, column: Any, categories: list[Any] | None) -> np.ndarray:
 
     if categories is NUMBER:
         if _is_category(column):
-            example = next((value for value in column.to_list() if not _is_missing(value)), None)
+            example = next((value for value in column.to_list() if not is_missing(value)), None)
             raise InputError(
                 f"column {name!r} was numeric in the fit, but now contains {example!r}: convert it to numbers first"
             )
@@ -176,7 +165,7 @@ def _codes(name: str, column: Any, categories: list[Any] | None) -> np.ndarray:
     for i, value in enumerate(column.to_list()):
         if value in positions:
             codes[i] = positions[value]
-        elif _is_missing(value):
+        elif is_missing(value):
             codes[i] = np.nan
         else:
             raise InputError(
@@ -184,7 +173,3 @@ def _codes(name: str, column: Any, categories: list[Any] | None) -> np.ndarray:
                 "fit: drop these rows, or include them in the fit"
             )
     return codes
-
-
-def _is_missing(value: Any) -> bool:
-    return value is None or value != value

@@ -135,8 +135,14 @@ class StudentT(LocationScaleFamily):
                 likelihood = student_t_em.likelihoods(*arguments) + (weight * prepared.log_det)[:, None]
                 latent = latent._replace(likelihood=likelihood)
         ru = resp * latent.u
-        second = ru.T @ Z**2 if self.structure == "diag" else np.stack([(Z * r[:, None]).T @ Z for r in ru.T])
+        second = ru.T @ Z**2 if self.structure == "diag" else self._products(Z, ru)
         return StudentTSums(weight, ones @ ru, ru.T @ Z, second, *latent[1:])
+
+    @staticmethod
+    def _products(Z: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Sums of outer products of the rows with each column of weights (k, d, d)."""
+        d = Z.shape[1]
+        return np.reshape([(Z * w[:, None]).T @ Z for w in weights.T], (weights.shape[1], d, d))
 
     def blank(self, params: StudentTParameters) -> StudentTSums:
         templates = (params.dof, params.dof, params.location, params.scale, *[params.dof] * 3)

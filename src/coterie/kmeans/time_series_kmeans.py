@@ -142,6 +142,7 @@ class TimeSeriesKMeans(Traced, Partitional):
 
     _sparse = False
     _allows_missing = True  # shorter series are padded with NaN
+    _allows_empty_columns = True  # all series can be shorter than the table
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the average series of `X`.

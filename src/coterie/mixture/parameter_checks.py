@@ -68,7 +68,7 @@ def known_labels(value: Any, k: int) -> np.ndarray | None:
     """Check `known_labels`: components from 0, or -1 for unknown. The result is None if no label is known."""
     if value is None or k == 1:
         return None
-    labels = _labels("known_labels", value)
+    labels = _labels("known_labels", value, ", -1 for rows whose label is unknown")
     if labels.ndim != 1:
         raise InputError(f"known_labels must have one label for each row; its shape is {labels.shape}")
     if labels.min(initial=0) < -1 or labels.max(initial=0) >= k:
@@ -110,7 +110,7 @@ def responsibilities(value: Any, n: int, k: int) -> np.ndarray:
     return resp
 
 
-def _labels(name: str, value: Any) -> np.ndarray:
+def _labels(name: str, value: Any, hint: str = "") -> np.ndarray:
     array = np.asarray(value)
     if array.dtype.kind == "c":
         raise InputError(f"Complex data not supported: {name} must be whole numbers")
@@ -121,7 +121,7 @@ def _labels(name: str, value: Any) -> np.ndarray:
             numbers = np.full(array.shape, np.nan)
         is_whole = np.isfinite(numbers) & (numbers == np.floor(numbers))
         if not is_whole.all():
-            raise InputError(f"{name} must be whole numbers; got {array.ravel()[~is_whole.ravel()][0]!r}")
+            raise InputError(f"{name} must be whole numbers{hint}; got {array.ravel()[~is_whole.ravel()][0]}")
         array = numbers
     return np.clip(array, -2, np.iinfo(np.int32).max).astype(np.int32)  # values out of range stay out of range
 

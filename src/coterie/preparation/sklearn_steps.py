@@ -207,6 +207,18 @@ def _fill_values(step: Any) -> np.ndarray:
     return np.asarray(getattr(step, "statistics_", 0.0), dtype=np.float64)
 
 
+def _shift_and_spread(step: Any) -> tuple[Any, Any]:
+    """What a scaler subtracts and divides by, according to its options: it also stores values that it does not use."""
+    if isinstance(step, MinMaxScaler):
+        return -step.min_ / step.scale_, 1.0 / step.scale_
+    if isinstance(step, StandardScaler):
+        center, is_shifted, is_scaled = step.mean_, step.with_mean, step.with_std
+    else:
+        center, is_shifted, is_scaled = step.center_, step.with_centering, step.with_scaling
+    shift = np.asarray(center, dtype=np.float64) if is_shifted else 0.0
+    return shift, np.asarray(step.scale_, dtype=np.float64) if is_scaled else 1.0
+
+
 def combined(steps: tuple[Any, ...], n_columns: int) -> tuple[np.ndarray | None, np.ndarray, np.ndarray]:
     """Fill values, shift and spread of all steps together."""
     fill, shift, spread = None, np.zeros(n_columns), np.ones(n_columns)
@@ -216,12 +228,7 @@ def combined(steps: tuple[Any, ...], n_columns: int) -> tuple[np.ndarray | None,
         if isinstance(step, SimpleImputer):
             fill = _fill_values(step) * spread + shift if fill is None else fill
         else:
-            if isinstance(step, MinMaxScaler):
-                step_shift, step_spread = -step.min_ / step.scale_, 1.0 / step.scale_
-            else:
-                center = step.mean_ if isinstance(step, StandardScaler) else step.center_
-                step_shift = 0.0 if center is None else np.asarray(center, dtype=np.float64)
-                step_spread = 1.0 if step.scale_ is None else np.asarray(step.scale_, dtype=np.float64)
+            step_shift, step_spread = _shift_and_spread(step)
             shift, spread = shift + step_shift * spread, spread * step_spread
     return fill, shift, spread
 

@@ -1,5 +1,6 @@
 """A result as a dictionary for ``json.dumps``."""
 
+import math
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -46,4 +47,6 @@ def _plain(value: Any) -> Any:
         return {str(name): _plain(each) for name, each in value.items()}
     if isinstance(value, tuple | list):
         return [_plain(each) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None  # JSON has no infinity
     return value if isinstance(value, str | int | float | None) else str(value)

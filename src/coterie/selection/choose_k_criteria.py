@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from coterie.selection.dendrogram import dendrogram_gap
 from coterie.selection.gap import divided_rows, gap_statistic, kmeans_path
 from coterie.selection.knee import kneedle
 from coterie.selection.mixture_table import MixtureTable, mixture_table
-from coterie.selection.perfect_fit import MAX_DISTINCT, MIN_REPEATS, perfect_fit_vote
+from coterie.selection.perfect_fit import MAX_DISTINCT, MIN_REPEATS, has_groups, perfect_fit_vote
 from coterie.selection.resampling import count_option
 from coterie.selection.splitting import g_means, x_means
 from coterie.selection.stability import HalfFits, stability
@@ -103,14 +104,20 @@ class CriteriaRun:
     @property
     def max_k(self) -> int:
         """Largest K of ks='auto'."""
-        has_perfect_fit = self.is_repeated and self.distinct <= MAX_DISTINCT
-        last = self.distinct if has_perfect_fit else max(1, self.distinct - 1)
+        last = max(1, self.distinct - 1)
+        if self.is_repeated and self.distinct <= MAX_DISTINCT:
+            last = self.distinct // 2 if self.has_groups else self.distinct
         return min(MAX_K, max(MAX_DENSE_K, len(self.X) // MIN_CLUSTER_ROWS), last)
 
     @property
     def is_repeated(self) -> bool:
         """Whether each distinct row occurs several times on average, by the weights of the rows."""
         return self.weight >= MIN_REPEATS * self.distinct
+
+    @cached_property
+    def has_groups(self) -> bool:
+        """Whether the distinct rows are values of a scale that form groups: then these are the clusters."""
+        return has_groups(self.X)
 
     def automatic_ks(self, names: tuple[str, ...]) -> list[int]:
         """Evaluate a coarse grid of K, then fit every K near the optimum of an index.
@@ -180,7 +187,8 @@ class CriteriaRun:
 
     def fit(self, ks: list[int]) -> None:
         self.sweep = sweep(self.estimator, self.X, ks, sample_weight=self.w)
-        self.perfect_k = self.distinct if self.is_repeated and 1 < self.distinct <= ks[-1] else None
+        is_perfect = self.is_repeated and 1 < self.distinct <= ks[-1] and not self.has_groups
+        self.perfect_k = self.distinct if is_perfect else None
         self.curves, self.is_fitted = {}, True
 
     def _restrict_to(self, ks: list[int]) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from coterie.core.arrays import Array
-from coterie.selection.perfect_fit import is_full_grid
+from coterie.selection.perfect_fit import is_grid
 
 CLEAR_SUPPORT, CLEAR_MARGIN = 0.85, 0.3  # of a clear K, at least: its support, and the distance to the next largest
 SOME_SUPPORT = 0.5  # below this, no number is clear
@@ -59,7 +59,7 @@ def _doubts(choice: Any, k: int, runner_up: int | None) -> tuple[str, ...]:
         "support": support < CLEAR_SUPPORT,
         "margin": runner_up is not None and support - value_at(ks, supports, runner_up) < CLEAR_MARGIN,
         "edge": k == int(ks.max()) and k != choice.perfect_k,
-        "grid": k == choice.perfect_k and is_full_grid(choice.sweep.X),
+        "grid": k == choice.perfect_k and is_grid(choice.sweep.X),
         "tiny": smallest_share(choice.sweep, k) < TINY,
         "tendency": test is not None and not test.clustered,
         "stability": strength is not None and value_at(strength.ks, strength.mean, k) < STABLE,

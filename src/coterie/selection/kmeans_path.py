@@ -12,6 +12,7 @@ from scipy.spatial.distance import cdist
 from coterie import interrupts, kernels, machine, seeding
 from coterie.core import loop
 from coterie.core.arrays import Array
+from coterie.core.formatting import count
 from coterie.core.progress import Progress
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stats import Stats
@@ -212,7 +213,7 @@ def merge_centers(centers: Array, weight: Array, k: int, n_frozen: int = 0) -> A
 
 def too_few_distinct_rows(distinct: int) -> InputError:
     return InputError(
-        f"X has {distinct} distinct rows of positive weight, fewer than the largest number of clusters: "
+        f"X has {count(distinct, 'distinct row')} of positive weight, fewer than the largest number of clusters: "
         f"use ks <= {distinct}"
     )
 

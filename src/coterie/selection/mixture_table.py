@@ -244,7 +244,7 @@ class _Grid:
         model = self._mixture(k, name).set_params(
             init_params=labels, tol=COARSE_TOL, callback=lambda progress: progress.iteration >= COARSE_MAX_ITER
         )
-        model.fit(self.X, sample_weight=self.w)
+        model.fit(self.X, sample_weight=self.w).set_params(callback=None)  # it cannot be pickled
         degeneracy = self._degeneracy(model)
         return Cell(k, name, None, failure=FAILURES[degeneracy]) if degeneracy else self._evaluated(k, name, model)
 

@@ -9,11 +9,13 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from coterie.core.arrays import Array
+from coterie.core.formatting import count
 from coterie.core.in_memory import check_in_memory
 from coterie.core.protocols import can_predict, parameters_of, takes_series
 from coterie.data import as_source
 from coterie.data.scale_check import check_weights
 from coterie.errors import InputError, ParameterError
+from coterie.selection.kmeans_path import too_few_distinct_rows
 
 RESAMPLINGS = ("bootstrap", "subsample", "halves")
 MAX_COUNT = 2.0**53  # float64 holds whole numbers exactly up to this one
@@ -46,6 +48,18 @@ class ResamplingData:
         self.pairwise = get_tags(estimator).input_tags.pairwise
         self.positive_rows = np.arange(self.X.shape[0]) if self.w is None else np.flatnonzero(self.w)
 
+    def check_distinct_rows(self, k: int) -> None:
+        """Raise an error if fewer than `k` rows are distinct: empty clusters are always the same."""
+        is_table = isinstance(self.X, np.ndarray) and self.X.ndim == 2 and not self.pairwise
+        if not is_table or self.count == SIZE_OPTION:
+            return
+        size = distinct = 0
+        while distinct < k:
+            if size >= len(self.positive_rows):
+                raise too_few_distinct_rows(distinct)
+            size = max(4 * size, 4 * k)
+            distinct = len(np.unique(self.X[self.positive_rows[:size]], axis=0))
+
     @property
     def unit(self) -> float:
         """Weight of one row: 1 if all weights are whole numbers (counts of rows) of an exact sum, else 0."""
@@ -69,6 +83,11 @@ class ResamplingData:
     def labels(self, k: int, resample: Resample, label_rows: Array) -> Array:
         """Fit the estimator to a resample and return its labels of `label_rows`; -1 for rows without a cluster."""
         rows, options = resample.rows, {}
+        if len(rows) < k and self.count != SIZE_OPTION:
+            raise InputError(
+                f"ks contain {k}, but a resample has only {count(len(rows), 'different row')}: use smaller ks, or "
+                "resampling='subsample' with a larger share"
+            )
         # One thread, because the resamples run in parallel.
         parameters = {self.count: k, "random_state": resample.seed, "n_jobs": 1, "checkpoint": None}
         known = {name: value for name, value in parameters.items() if name in self.options}

@@ -235,6 +235,7 @@ def stability(
             f"ks go up to {k_values[-1]}, but X has only {len(data.positive_rows)} rows of positive weight: "
             "use smaller ks"
         )
+    data.check_distinct_rows(k_values[-1])
     share = between_0_and_1("share", share)
     resamples = _Resamples(data, measure, resampling, n_resamples, share, as_rng(random_state), n_jobs)
     resamples.fit_on_device(X, k_values)

@@ -60,7 +60,7 @@ class Sweep(ReprHTMLMixin):
         """One row per K: its objective, and the ratio to the objective of the previous K (`left`)."""
         previous = [None, *self.objectives[:-1].tolist()]
         return [
-            {"k": int(k), "objective": float(value), "left": value / last if last else None}
+            {"k": int(k), "objective": float(value), "left": value / last if last and np.isfinite(last) else None}
             for k, value, last in zip(self.ks, self.objectives.tolist(), previous, strict=True)
         ]
 

@@ -11,6 +11,7 @@ from scipy import stats
 from coterie import machine
 from coterie.core.arguments import as_rng, in_order, whole_number
 from coterie.core.arrays import Array
+from coterie.core.formatting import count
 from coterie.core.progress import Callback, check_callback, reported
 from coterie.core.progress_bar import with_verbose
 from coterie.core.repr_html import ReprHTMLMixin
@@ -179,8 +180,8 @@ class _Silhouettes:
         self.ks = [k for k in ks if 2 <= k < distinct]
         if not self.ks:
             raise InputError(
-                f"ks={ks!r} has no usable number: X has {distinct} distinct rows, so K must be at least 2 and at most "
-                f"{distinct - 1}"
+                f"ks={ks!r} has no usable number: X has {count(distinct, 'distinct row')}, and K must be at least 2 "
+                "and smaller than that"
             )
         box = box_about(self.rows, self.w, "pca")
         generators = (partial(box.draw, len(self.rows), self.rows.dtype), partial(_normal_rows, self.rows, self.w))

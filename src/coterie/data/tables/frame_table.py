@@ -7,9 +7,10 @@ import numpy as np
 import polars as pl
 
 from coterie.core.arrays import is_sparse
-from coterie.data.frames import check_columns, is_frame, is_relation
+from coterie.core.frames import open_frame
+from coterie.data.frames import is_frame, is_relation
 from coterie.data.tables.array_files import array_frame
-from coterie.data.tables.read_errors import DATA_FRAME, readable
+from coterie.data.tables.read_errors import DATA_FRAME, first_line, readable
 from coterie.data.tables.reader import WholeTable
 from coterie.data.tables.vector_columns import flatten
 from coterie.data.tensors import as_array
@@ -69,8 +70,22 @@ def as_polars(data: Any) -> pl.DataFrame:
         elif is_relation(data):
             data = pl.DataFrame(data)
         if not isinstance(data, pl.DataFrame):
-            import narwhals.stable.v2 as nw
-
-            check_columns(data)
-            data = nw.from_native(data, eager_only=True).to_polars()
+            data = _to_polars(open_frame(data))
         return flatten(data)
+
+
+def _to_polars(table: Any) -> pl.DataFrame:
+    """A narwhals frame as a Polars frame; the error names the first column that cannot be converted."""
+    try:
+        frame: pl.DataFrame = table.to_polars()
+    except Exception as error:  # of pyarrow or pandas, of many types
+        for column in table.iter_columns():
+            try:
+                column.to_polars()
+            except Exception:
+                raise InputError(
+                    f"cannot read the column {column.name!r} ({column.dtype}): {first_line(error)}. Convert it to "
+                    "numbers or text, or drop it"
+                ) from error
+        raise
+    return frame
