@@ -321,3 +321,59 @@ def test_after_a_request_and_a_run_memory_is_returned(client, monkeypatch, serve
     client.fit(algorithm="kmeans", k=2)
     assert "coterie-runs" in calls
     assert any(name.startswith("AnyIO") for name in calls)  # threads of requests
+
+
+@pytest.fixture
+def hold(monkeypatch):
+    """`hold()` lets the next run wait before it computes, and returns what lets it go on."""
+    from coterie.app import session
+
+    execute, started, released = session.execute, threading.Event(), threading.Event()
+
+    def held(*arguments):
+        monkeypatch.setattr(session, "execute", execute)
+        started.set()
+        assert released.wait(30)
+        return execute(*arguments)
+
+    def release():
+        assert started.wait(30)
+        released.set()
+
+    def hold():
+        monkeypatch.setattr(session, "execute", held)
+        return release
+
+    yield hold
+    released.set()
+
+
+def test_a_run_that_ends_after_another_table_was_opened_leaves_its_runs_alone(client, hold, folder):
+    """Runs of different workspaces have the same names."""
+    (folder / "small.csv").write_text("a,b\n" + "".join(f"{i},{i % 7}\n" for i in range(60)), encoding="utf-8")
+    client.post("/api/open", {"path": "small.csv"})
+    run = client.fit(algorithm="kmeans", k=2)
+    client.post("/api/open", {"demo": "moons"})
+    release = hold()
+    assert client.start(algorithm="kmeans", k=5) == run["id"]
+    client.post("/api/open", {"path": "small.csv"})
+    release()
+    client.fit(algorithm="kmeans", k=3)  # after the run of the other table
+    assert client.get(f"/api/runs/{run['id']}").json["sizes"] == run["sizes"]
+    assert client.get(f"/api/export/table.csv?run={run['id']}").data.count(b"\n") == 61
+
+
+@pytest.mark.parametrize("algorithm", ["kmeans", "ward"])
+def test_runs_go_on_after_another_table_was_opened(client, hold, folder, algorithm):
+    (folder / "other.csv").write_text("a,b\n" + "".join(f"{i},{i % 5}\n" for i in range(60)), encoding="utf-8")
+    client.post("/api/open", {"path": "other.csv"})
+    client.fit(algorithm="kmeans", k=2)
+    release = hold()
+    closed = client.start(algorithm=algorithm, k=3)
+    client.post("/api/open", {"demo": "penguins"})
+    release()
+    assert client.fit(algorithm="kmeans", k=3)["id"] != closed
+    client.post("/api/open", {"path": "other.csv"})
+    view = client.get(f"/api/runs/{closed}").json
+    assert view["status"] == "failed"
+    assert "Run it again" in view["error"]["message"]

@@ -37,8 +37,10 @@ class ProgressReport:
         self._axes: Axes | None = None
 
     def __call__(self, progress: Progress) -> bool:
-        if self.live.cancel.is_set() and not self.has_partial_result:
-            raise RunCancelled
+        if self.live.cancel.is_set():
+            if not self.has_partial_result:
+                raise RunCancelled
+            return True
         if isinstance(progress.stats, CriterionResult):
             self._criterion(progress.stats)
         if progress.objective is not None:

@@ -31,7 +31,7 @@ from coterie.datasets import DEMOS, demo_file, write_demo
 MAX_OUTCOMES = 4  # results in memory; others are described again from their labels and models
 FEW_DROPPED = 0.05  # share of incomplete rows up to which they are dropped at first; more are filled
 MAX_RECENT = 12
-INTERRUPTED = "The server stopped during this run. Run it again."
+INTERRUPTED = "The server stopped, or another table was opened, during this run. Run it again."
 
 
 class Session:
@@ -50,7 +50,7 @@ class Session:
         self.history = History()
         self.live: dict[str, LiveRun] = {}
         self._outcomes: OrderedDict[str, Outcome] = OrderedDict()
-        self._report: tuple[Any, Any] | None = None
+        self._report: tuple[Run, Outcome, Any] | None = None
         self._report_lock = threading.Lock()
         self.worker, self.memory = Worker(), IdleMemory()
 
@@ -303,7 +303,7 @@ class Session:
             self._finish(run, live, "cancelled")
             return
         live.status, start = "running", time.perf_counter()
-        self._publish_run(run)
+        self._publish_run(run, live)
         report = ProgressReport(run, live, self.events, table)
         try:
             parent = None if run.parent is None else self.outcome(run.parent)
@@ -314,8 +314,11 @@ class Session:
             live.info = info_of(outcome, run, stopped=live.stopped, seconds=time.perf_counter() - start)
             content = outcome.content
             labels = None if content is None else content.fitted.labels
-            workspace.save_run(run.id, live.info, labels, None if content is None else content.fitted.model)
-            self._keep(run.id, outcome)
+            with self.lock:
+                if not self._is_open(run, live):
+                    return  # another server may have the workspace by now
+                workspace.save_run(run.id, live.info, labels, None if content is None else content.fitted.model)
+                self._keep(run.id, outcome, workspace)
             self._finish(run, live, "done")
         except RunCancelled:
             self._finish(run, live, "cancelled")
@@ -323,19 +326,29 @@ class Session:
             live.error = as_error(error, run.options, table.kinds)
             self._finish(run, live, "failed")
 
+    def _is_open(self, run: Run, live: LiveRun) -> bool:
+        """Whether the workspace of a run is still open; another one can have a run of the same name."""
+        return self.live.get(run.id) is live
+
     def _finish(self, run: Run, live: LiveRun, status: str) -> None:
         live.status, live.progress = status, None
         self.memory.used()
-        self.changed()
-        self._publish_run(run)
-
-    def _publish_run(self, run: Run) -> None:
         with self.lock:
-            entry = self.history.now.run(run.id) or run
-            self.events.publish("run", run_view(entry, self.live[run.id], self.options()))
+            if self._is_open(run, live):
+                self.changed()
+                self._publish_run(run, live)
 
-    def _keep(self, run_id: str, outcome: Outcome) -> None:
+    def _publish_run(self, run: Run, live: LiveRun) -> None:
         with self.lock:
+            if self._is_open(run, live):
+                entry = self.history.now.run(run.id) or run
+                self.events.publish("run", run_view(entry, live, self.options()))
+
+    def _keep(self, run_id: str, outcome: Outcome, workspace: Workspace) -> None:
+        """Keep a result in memory if its workspace is still open."""
+        with self.lock:
+            if workspace is not self.workspace:
+                return
             self._outcomes[run_id] = outcome
             self._outcomes.move_to_end(run_id)
             while len(self._outcomes) > MAX_OUTCOMES:
@@ -356,7 +369,7 @@ class Session:
         else:
             labels, model = workspace.run_labels(run_id), workspace.run_model(run_id)
             outcome = restored(run, table, labels, model, live.info, None)
-        self._keep(run_id, outcome)
+        self._keep(run_id, outcome, workspace)
         return outcome
 
     def details(self, run_id: str) -> Any:
@@ -368,10 +381,9 @@ class Session:
         from coterie.app.charts import report_of
 
         with self._report_lock:
-            key = (run, id(outcome))
-            if self._report is None or self._report[0] != key:
-                self._report = key, report_of(self, run, outcome)
-            return self._report[1]
+            if self._report is None or self._report[0] != run or self._report[1] is not outcome:
+                self._report = run, outcome, report_of(self, run, outcome)
+            return self._report[2]
 
     def run(self, run_id: str) -> Run:
         run = self.history.now.run(run_id)

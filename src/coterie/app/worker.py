@@ -2,6 +2,7 @@
 
 import queue
 import threading
+import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -29,4 +30,7 @@ class Worker:
 
     def _work(self) -> None:
         while (function := self._queue.get()) is not None:
-            function()
+            try:
+                function()
+            except Exception:  # the next function must run all the same
+                traceback.print_exc()
