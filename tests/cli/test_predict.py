@@ -236,3 +236,12 @@ def test_a_model_is_not_replaced_unless_forced(penguins, folder, capsys):
     assert (folder / "m.safetensors").read_text() == "mine"
     assert main([*FIT, "--force"]) == 0
     assert coterie.load(folder / "m.safetensors")[-1].n_clusters == 3
+
+
+def test_a_model_of_categories_only_is_saved_and_predicts(folder):
+    """Latent classes: no column is a number, so that no quantiles are stored."""
+    lines = [f"{'xy'[i % 2]},{'uvw'[(i // 20) % 3]}" for i in range(60)]
+    (folder / "text.csv").write_text("\n".join(["c,d", *lines]), encoding="utf-8")
+    assert main(["fit", "text.csv", "-a", "mixture", "-k", "2", "--model", "m.safetensors", "-o", "fitted.csv"]) == 0
+    assert main(["predict", "m.safetensors", "text.csv", "-o", "out.csv"]) == 0
+    assert pl.read_csv(folder / "out.csv")["cluster"].equals(pl.read_csv(folder / "fitted.csv")["cluster"])

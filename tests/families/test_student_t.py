@@ -207,3 +207,14 @@ def test_known_rows_without_weight_do_not_matter():
     model = Mixture(2, "student_t", random_state=0).fit(X, known_labels=known, sample_weight=(known < 0).astype(float))
     alone = Mixture(2, "student_t", random_state=0).fit(X[known < 0])
     assert model.log_likelihood_ == pytest.approx(alone.log_likelihood_, abs=0.01)
+
+
+@pytest.mark.parametrize("structure", ["diag", "full"])
+def test_a_fit_has_the_units_of_weighted_rows(structure):
+    """A row of weight 0 is no row, also for `reg_covar`, which is in units of the variance."""
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    w = np.random.default_rng(1).integers(0, 3, size=30)
+    X[w == 0] *= 1e4
+    weighted = StudentT(structure=structure, reg_covar=0.1).fit(X, w)
+    repeated = StudentT(structure=structure, reg_covar=0.1).fit(np.repeat(X, w, axis=0))
+    np.testing.assert_allclose(weighted.scale_, repeated.scale_, rtol=1e-6)

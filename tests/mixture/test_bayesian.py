@@ -1,13 +1,15 @@
 """Variational Gaussian mixtures: what holds of every fit, what is rejected, and what is tolerated."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from coterie import BayesianGaussianMixture
-from coterie.errors import InputError, ParameterError
+from coterie.errors import InputError, ObjectiveRoseWarning, ParameterError
 from many_parts import many_parts
 from mixture.bayesian import FORMS, MIXING, fit_quietly, start
 from mixture.rows import groups, islands
@@ -186,3 +188,17 @@ def test_rows_of_little_weight_in_dependent_columns_have_a_prior(form):
     model = BayesianGaussianMixture(2, covariance_type=form, random_state=0).fit(X, sample_weight=np.full(8, 1e-25))
     assert np.isfinite(model.covariances_).all()
     assert np.isfinite(model.precisions_).all()
+
+
+@pytest.mark.parametrize("weight", [1e-3, 1e-8, 1e-12, 1e-14, 1e-16])
+@pytest.mark.parametrize("prior", ["dirichlet_process", "dirichlet_distribution"])
+def test_rounding_of_the_divergence_is_no_fall_of_the_bound(weight, prior):
+    """The terms of the divergence cancel, so that the bound is much smaller than their rounding errors."""
+    X = np.random.default_rng(0).normal(size=(29, 2))
+    options = {"weight_concentration_prior_type": prior, "max_iter": 5}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ObjectiveRoseWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for seed in range(10):
+            w = weight * np.random.default_rng(seed).random(29)
+            BayesianGaussianMixture(2, random_state=seed, **options).fit(X, sample_weight=w)

@@ -114,6 +114,10 @@ class Family:
         """The same family for rows with this weighted mean and variance (d,); `rows` is the mean component weight."""
         return self
 
+    def in_units_of(self, X: Any, w: np.ndarray) -> Self:
+        """The same family for these rows with weights `w` (n,)."""
+        return self
+
     def alike(self, other: Family) -> bool:
         """Whether the parameters of the other family are valid for this one."""
         return type(self) is type(other)
@@ -218,7 +222,7 @@ class Family:
         family = self if prior is None else self.with_prior(prior)
         survey = family.survey(X)
         family.check(survey)
-        family = family.learned(survey, _has_missing(X))
+        family = family.learned(survey, _has_missing(X)).in_units_of(X, w)
         self._learned, self._params = family, family.fit_one(family.translate(X), w)
         self.show(self._params)
         return self

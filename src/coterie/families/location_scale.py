@@ -56,6 +56,14 @@ class LocationScaleFamily(Family):
         family._rows, family._origin, family._unit = rows, mean, np.sqrt(positive_variances(mean, variance))
         return family
 
+    def in_units_of(self, X: Any, w: np.ndarray) -> Self:
+        observed = ~np.isnan(X)
+        weight = w @ observed
+        share = w[:, None] * observed / np.where(weight > 0, weight, 1.0)
+        values = np.where(observed, X, 0.0)
+        mean = (share * values).sum(axis=0)
+        return self.in_units(self._rows, mean, (share * (values - mean) ** 2).sum(axis=0))
+
     def _divisors(self, weight: np.ndarray) -> np.ndarray:
         """Component weights with a lower bound, so that quotients do not overflow."""
         return np.maximum(weight, MIN_WEIGHT * self._rows)

@@ -89,7 +89,7 @@ def quantiles(X: Matrix, probabilities: list[float], weight: Vector | None = Non
     """
     n, d = X.shape
     step = max(1, COLUMNS // max(1, n * 8))
-    parts = []
+    parts = [np.empty((len(probabilities), 0))]  # a mixture of categories has no columns of numbers
     for j in range(0, d, step):
         values = X[:, j : j + step].astype(np.float64)
         if weight is None:

@@ -253,11 +253,19 @@ class CriteriaRun:
         """Fits to halves of the rows, computed at the first call only."""
         if self.halves is None or self.halves.ks != ks:
             rows, w = self.few
+            rng = self.rngs["prediction_strength"]
             self.halves = HalfFits(
-                self.estimator, rows, ks, self.effort.resamples, w, self.n_jobs, self.rngs["prediction_strength"],
+                self._estimator_of_halves(), rows, ks, self.effort.resamples, w, self.n_jobs, rng,
                 plain_kmeans=self.is_plain_kmeans,
             )  # fmt: skip
         return self.halves
+
+    def _estimator_of_halves(self) -> Any:
+        """The estimator; a mixture starts from K-means, because a search for each of many fits takes long."""
+        searches = self.estimator.get_params().get("init_params") == "auto"
+        if not (self.is_mixture and self.effort.coarse and searches):
+            return self.estimator
+        return clone(self.estimator).set_params(init_params="kmeans")
 
     @property
     def structures(self) -> tuple[str, ...] | str:
