@@ -221,6 +221,63 @@ def test_costs_of_seeding_are_those_of_pytorch(n, d):
             torch.testing.assert_close(closest, expected, rtol=1e-5, atol=1e-6)
 
 
+def squares_to(X, point):
+    return ((X.astype(np.float64) - point) ** 2).sum(axis=1)
+
+
+def centers_by_numpy(X, w, first, wanted, size, numbers):
+    """Rows of the centers of greedy k-means++ after the row `first`, from the uniform numbers of all rounds."""
+    closest, origin, candidates, centers = np.full(len(X), np.inf), X[first], np.zeros(0, int), []
+    for u in numbers:
+        closest = np.minimum(closest, squares_to(X, origin))
+        cumulative = np.cumsum(closest * w)
+        drawn = np.searchsorted(cumulative, u[0] * cumulative[-1], side="right")
+        if len(candidates):
+            sums = [(np.minimum(closest, squares_to(X, X[c])) * w).sum() for c in candidates]
+            centers.append(int(candidates[np.argmin(sums)]))
+            origin = X[centers[-1]]
+            kept = drawn[u[1] * closest[drawn] < np.minimum(closest[drawn], squares_to(X[drawn], origin))]
+            candidates = kept[:size] if len(kept) >= size else kept[:0]
+        else:
+            candidates = drawn[:size]
+        if len(centers) == wanted:
+            break
+    return centers
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n, d, k", [(3001, 5, 20), (2000, 70, 12), (1025, 300, 9), (200_001, 2, 6)])
+def test_rounds_of_kmeans_plusplus_are_those_of_numpy(n, d, k, weighted):
+    from coterie.kernels import cuda
+
+    X, rng, size = table(n, d, 7)[0], np.random.default_rng(0), 4
+    w = rng.integers(0, 3, size=n).astype(np.float64) if weighted else None
+    rounds = cuda.plusplus_rounds(cuda.DeviceArray(X), None if w is None else torch.from_numpy(w).cuda(), k, size, 2.0, None)
+    numbers, rows = rng.random((2 * k, 2, 14)), X.cpu().numpy()
+    rounds.start(rows[3])
+    rounds.run(numbers[:5])
+    rounds.run(numbers[5:])
+    expected = centers_by_numpy(rows, np.ones(n) if w is None else w, 3, k, size, numbers)
+    assert rounds.progress() == (k, True)
+    assert rounds.rows(k).tolist() == expected
+
+
+@pytest.mark.parametrize("fixed", [0, 3])
+def test_kmeans_plusplus_finds_all_distinct_rows_and_repeats_one_if_there_are_fewer(fixed):
+    from coterie.engines.cuda import Cuda
+    from coterie.seeding import plusplus
+
+    distinct = np.random.default_rng(0).normal(size=(40, 5)).astype(np.float32) + 300
+    source = tensors.tensor_source(torch.from_numpy(np.repeat(distinct, 30, axis=0)).cuda())
+    chosen = distinct[:fixed] if fixed else None
+    for k in (1, 40 - fixed, 50):
+        centers = plusplus(source, Cuda(), np.random.default_rng(0), k, 1.0, chosen=chosen)
+        assert centers.shape == (k, 5)
+        found = np.unique(np.concatenate([centers, distinct[:fixed]]), axis=0)
+        assert len(found) == min(k + fixed, 40)
+        np.testing.assert_array_equal(centers, plusplus(source, Cuda(), np.random.default_rng(0), k, 1.0, chosen=chosen))
+
+
 def test_the_statistics_of_a_pass_do_not_depend_on_the_memo():
     from coterie.core.protocols import Chunk
     from coterie.kernels.cuda import DeviceArray

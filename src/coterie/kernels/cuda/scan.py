@@ -131,7 +131,7 @@ def scan_few(
     """
     d = tl.arange(0, DS)
     k = tl.arange(0, BK)
-    c = tl.trans(tl.load(centers + k[:, None] * DS + d[None, :]))
+    c = -tl.trans(tl.load(centers + k[:, None] * DS + d[None, :]))
     half_norm = tl.load(half_norms + k)
     for block in tl.range(tl.program_id(0), n_blocks, tl.num_programs(0), num_stages=STAGES):
         row = block.to(tl.int64) * BN + tl.arange(0, BN)
@@ -139,15 +139,16 @@ def scan_few(
         x = tl.load(rows + row[:, None] * DS + d[None, :], mask=inside[:, None], other=0.0)
         norm = tl.load(row_norms + row * 2, mask=inside, other=0.0)
         error = tl.load(row_norms + row * 2 + 1, mask=inside, other=0.0)
-        score = (half_norm[None, :] - tl.dot(x, c)) + (0.5 * norm * norm)[:, None]
+        half = 0.5 * norm * norm
+        score = tl.dot(x, c, half_norm[None, :] + half[:, None])
         folded = tl.reshape((_bits(score) & -BK) | k[None, :], [BN, 2, BK // 16, 8])
         best, second = tl.reduce((tl.min(folded, axis=1), tl.max(folded, axis=1)), 1, _two_smallest)
         best, second = tl.reduce((best, second), 1, _two_smallest)
-        limit = _float(best) + _slack(norm, error, bounds) + 2.0 * tl.load(bounds + 2) * (0.5 * norm * norm)
+        limit = _float(best) + _slack(norm, error, bounds) + 2.0 * tl.load(bounds + 2) * half
         is_unsure = ~(_float(second) > limit)
         label = best & (BK - 1)
         tl.store(labels + row, tl.where(is_unsure, label | UNSURE, label), mask=inside)
-        tl.store(limits + row, limit - 0.5 * norm * norm + tl.load(bounds + 2) * norm * norm, mask=inside & is_unsure)
+        tl.store(limits + row, limit - half + tl.load(bounds + 2) * norm * norm, mask=inside & is_unsure)
 
 
 @triton.jit
