@@ -17,7 +17,7 @@ ROUNDS = 64  # that the device runs before the host looks at their results
 def on_device(
     source: Source, engine: Engine, rng: np.random.Generator, k: int, unit: float, size: int, chosen: Any
 ) -> np.ndarray[Any, Any] | None:
-    """Centers (k, d) as those of `plusplus`; None if the rows are not on one GPU, or its kernels do not support them."""
+    """Centers (k, d) as those of `plusplus`; None if rows are not on one GPU, or its kernels do not support them."""
     if source.engine != "cuda" or len(source.parts()) > 1:
         return None
     centers: np.ndarray[Any, Any] | None = engine.map(partial(_centers, rng, k, unit, size, chosen), source)[0]

@@ -71,8 +71,8 @@ def plusplus(
     .. [1] Arthur & Vassilvitskii (2007), k-means++: the advantages of careful seeding, SODA.
     """
     size = n_candidates or 2 + int(np.log(k))
-    if cost is SQUARES and (centers := on_device(source, engine, rng, k, unit, size, chosen)) is not None:
-        return centers
+    if cost is SQUARES and (found := on_device(source, engine, rng, k, unit, size, chosen)) is not None:
+        return found
     use_tiles = k >= TILES_FROM and source.dtype.itemsize * source.shape[0] * source.shape[1] <= TILES_BYTES
     count = 2 * size + 6
     sampler = _Sampler(source, engine, rng, unit, count, has_centers=chosen is not None, cost=cost, use_tiles=use_tiles)

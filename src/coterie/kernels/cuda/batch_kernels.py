@@ -236,6 +236,7 @@ def update(
     square_sums,  # in   (problems, K) int64
     sizes,  # in   (problems, K) int32
     moved,  # i/o  (problems,) becomes 0
+    n_unsure,  # out  (1,) becomes 0
     steps,  # i/o  (problems,) squared movement of all centers before the pass
     states,  # i/o  (problems,)
     n_iter,  # out  (problems,)
@@ -258,6 +259,8 @@ def update(
 ):
     """Costs of the clusters of one problem, and new centers unless it has converged. Formulas as in `moved_sums`."""
     b = tl.program_id(0).to(tl.int64)
+    if b == 0:
+        tl.store(n_unsure, 0)
     if tl.load(states + b) == ACTIVE:
         t, k = _problem(b, tables, ks)
         unit = tl.load(units + t)

@@ -21,8 +21,8 @@ MAX_SUMS = 1 << 11  # padded clusters times padded columns, which a program has 
 MAX_WEIGHT = 16  # largest weight of a row; weights are whole numbers
 MAX_ENTRIES = 1 << 30  # rows of all problems together
 BITS = 49  # of the integers that represent rows
-PROGRAM_ROWS = 1024  # rows of one program
-ROWS, WARPS = 64, 1  # rows of a block of `assign`, and warps of its programs
+PROGRAM_ROWS = 1024  # rows of one program; with their weights, sums of digits are exact
+ROWS, WARPS = 128, 4  # rows of a block of `assign`, and warps of its programs
 UNROLL = 4  # centers that `assign` compares at once
 ADD_ROWS = 64  # rows of a block of `add_moves`
 CHECKED = 8  # iterations after which the host looks whether all problems are done
@@ -152,7 +152,6 @@ def _launch(
     for start in range(0, max_iter + 1, CHECKED):
         costs = torch.zeros(min(CHECKED, max_iter + 1 - start), count, K, dtype=torch.float64, device=device)
         for i in range(len(costs)):
-            n_unsure.zero_()
             batch_kernels.assign[grid](
                 tables.X, index, centers, numbers, states, labels, moves, n_moves, unsure, n_unsure, n, K,
                 PROGRAM_ROWS // ROWS, d, width, ROWS, UNROLL, num_warps=WARPS,
@@ -166,8 +165,9 @@ def _launch(
                 num_warps=1, enable_fp_fusion=False,
             )  # fmt: skip
             batch_kernels.update[(count,)](
-                sums, square_sums, sizes, moved, steps, states, n_iter, index, tables.pivots, *units, limits, numbers,
-                centers, costs[i], weight, start + i, max_iter, K, LOST, d, lloyd_pass.columns_at_once(d), can_be_empty,
+                sums, square_sums, sizes, moved, n_unsure, steps, states, n_iter, index, tables.pivots, *units, limits,
+                numbers, centers, costs[i], weight, start + i, max_iter, K, LOST, d, lloyd_pass.columns_at_once(d),
+                can_be_empty,
                 num_warps=1, enable_fp_fusion=False,
             )  # fmt: skip
         history.append(as_numpy(costs))

@@ -87,8 +87,7 @@ class _Centers:
     def __init__(self, rows: CertifiedRows, k: int) -> None:
         self.k = k
         self.is_few = k <= FEW and rows.width <= FEW_COLUMNS
-        self.in_pairs = rows.hopper is not None and not self.is_few and rows.width <= NARROW
-        self.in_pairs = self.in_pairs and k <= rows.hopper.max_centers(rows.width)
+        self.in_pairs = rows.hopper is not None and not self.is_few and rows.hopper.is_supported(rows.width, k)
         if self.is_few:
             self.tile = max(16, triton.next_power_of_2(k))
         else:
@@ -158,11 +157,11 @@ class _Centers:
         )  # fmt: skip
         if not self.is_few:
             self._settle(rows, centers)
-        tile, block = (min(self.tile, 64), 64) if self.is_few else (128, 16 if rows.width <= NARROW else 32)
+        tile, block = (min(self.tile, 64), 64) if self.is_few else (128, 16 if rows.width <= NARROW else 64)
         rescore[(rows.processors * 16,)](
             rows.X, rows.halves, centers, self.halves, self.half_norms, rows.limits, rows.unsure, rows.counts[1:],
             rows.labels, rows.ties, rows.counts[2:], triton.cdiv(self.k, tile),
-            rows.d, rows.width, min(rows.width, 64), block, tile, num_warps=4,
+            rows.d, rows.width, min(rows.width, 64), block, tile, num_warps=4 if rows.width <= NARROW else 8,
         )  # fmt: skip
         at_once = min(4096, max(32, triton.next_power_of_2(self.k)))
         break_ties[(rows.processors * 8,)](

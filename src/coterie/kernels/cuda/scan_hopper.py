@@ -1,12 +1,13 @@
 """The scan of `scan.scan_tiles` for Hopper GPUs, in Gluon: tensor cores work while minima are computed.
 
 A program has three groups of warps. One copies rows and tiles of centers into shared memory. The other two score half
-of the rows each: while the product of a tile is computed, they process that of the tile before.
+of the rows each: while the product of a tile is computed, they process that of the tile before. Rows stay in shared
+memory, also if they are so long that centers are copied in pieces.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import triton
@@ -15,33 +16,26 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma, warpgroup_mma, warpgroup_mma_wait
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
-FAR = gl.constexpr(3.0e38)
-UNSURE = gl.constexpr(-2147483648)
-FEW_BITS = gl.constexpr(5)  # of the number of a tile, so that the number of eight columns fits beside it
+from coterie.kernels.cuda import scan
+
+FAR = gl.constexpr(scan.FAR.value)
+FEW_BITS = gl.constexpr(4)  # of the number of a tile, so that the number of eight columns fits beside it
 ROWS = 64  # of a group of warps
 TILE = 128  # centers
-REGISTERS = 232, 40  # of the second group that scores, and of the group that copies
+MAX_WIDTH = 512  # columns
+REGISTERS = 240, 24  # of the second group that scores, and of the group that copies
+
+
+_three_smallest, _bits, _float, _store_candidates = (
+    gluon.jit(each.fn) for each in (scan.three_smallest, scan.as_bits, scan.as_float, scan.store_candidates)
+)
 
 
 @gluon.jit
-def _three_smallest(a1, a2, a3, b1, b2, b3):
-    first = gl.minimum(a1, b1)
-    second = gl.minimum(gl.maximum(a1, b1), gl.minimum(a2, b2))
-    third = gl.minimum(gl.minimum(a3, b3), gl.minimum(gl.maximum(a1, b2), gl.maximum(a2, b1)))
-    return first, second, third
-
-
-@gluon.jit
-def _bits(score):
-    return score.to(gl.int32, bitcast=True)
-
-
-@gluon.jit
-def _add_tile(product, norms, tile, by_column, first, second, third, BM: gl.constexpr, BK: gl.constexpr,
+def _add_tile(product, half_norm, tile, by_column, first, second, third, BM: gl.constexpr, BK: gl.constexpr,
               BITS: gl.constexpr):  # fmt: skip
     """Update the minima with the scores of one tile of centers."""
-    half_norm = norms.index(tile).load(gl.SliceLayout(0, product.type.layout))
-    score = ((_bits(half_norm[None, :] - product) & -(1 << BITS)) | tile).to(gl.float32, bitcast=True)
+    score = _float((_bits(half_norm[None, :] - product) & -(1 << BITS)) | tile)
     by_column = gl.minimum(by_column, score)
     lowest = gl.min(score.reshape([BM, BK // 8, 8]), axis=1)
     third = gl.minimum(third, gl.maximum(second, lowest))
@@ -70,7 +64,7 @@ def _best_columns_of_few(by_column, BM: gl.constexpr, BK: gl.constexpr, BITS: gl
     layout: gl.constexpr = by_column.type.layout
     eights: gl.constexpr = (BK // 8 - 1) << BITS
     number = gl.arange(0, BK, layout=gl.SliceLayout(0, layout))[None, :] // 8
-    marked = ((_bits(by_column) & ~eights) | (number << BITS)).to(gl.float32, bitcast=True)
+    marked = _float((_bits(by_column) & ~eights) | (number << BITS))
     pairs = marked.reshape([BM, 2, BK // 16, 8])
     low = gl.min(pairs, axis=1)
     far = gl.full([BM, BK // 16, 8], FAR, gl.float32, layout=low.type.layout)
@@ -95,121 +89,120 @@ def _store(by_column, first, second, third, row_norms, bounds, labels, seconds, 
            BK: gl.constexpr, BITS: gl.constexpr):  # fmt: skip
     """As `scan._store_from_partitions`."""
     by_row: gl.constexpr = gl.SliceLayout(1, by_column.type.layout)
-    mask: gl.constexpr = (1 << BITS) - 1
     if BITS <= FEW_BITS:
         best, second_column, third_column, best_column, other_column = _best_columns_of_few(by_column, BM, BK, BITS)
-        rest: gl.constexpr = -(BK // 8 << BITS)  # without the marks, which minima by group do not have
+        compared: gl.constexpr = -(BK // 8 << BITS)  # without the marks of columns
     else:
         best, second_column, third_column, best_column, other_column = _best_columns(by_column, BK)
-        rest: gl.constexpr = -1
+        compared: gl.constexpr = -1
     _, second_group, third_group = gl.reduce((first, second, third), 1, _three_smallest)
-    second_group = gl.convert_layout(second_group, by_row)
-    third_group = gl.convert_layout(third_group, by_row)
-    in_same_column = (_bits(second_group) & rest).to(gl.float32, bitcast=True) < (
-        (_bits(second_column) & rest).to(gl.float32, bitcast=True)
-    )
-    other_score = gl.where(in_same_column, second_group, second_column)
-    other_column = gl.where(in_same_column, best_column, other_column)
-    tile = _bits(best) & mask
-    other_tile = _bits(other_score) & mask
-    in_same_group = (tile == other_tile) & (best_column % 8 == other_column % 8)
-    third_score = gl.minimum(
-        gl.where(in_same_column, second_column, third_column), gl.where(in_same_group, second_group, third_group)
-    )
-    label = tile * BK + best_column
-    other = other_tile * BK + other_column
-    inside = row < n
-    norm = gl.load(row_norms + row * 2, mask=inside, other=0.0)
-    error = gl.load(row_norms + row * 2 + 1, mask=inside, other=0.0)
-    longest = gl.load(bounds)
-    relative = gl.load(bounds + 2) * (norm * longest + 0.5 * longest * longest)
-    limit = best + 2.0 * (error * longest + norm * gl.load(bounds + 1) + relative)
-    is_unsure = ~(other_score > limit)
-    gl.store(labels + row, gl.where(is_unsure, label | UNSURE, label), mask=inside)
-    gl.store(seconds + row, gl.where(third_score > limit, other, other | UNSURE), mask=inside & is_unsure)
-    gl.store(limits + row, limit, mask=inside & is_unsure)
+    _store_candidates(
+        best, second_column, third_column, best_column, other_column, gl.convert_layout(second_group, by_row),
+        gl.convert_layout(third_group, by_row), row_norms, bounds, labels, seconds, limits, row, row < n, BK, BITS,
+        compared,
+    )  # fmt: skip
 
 
 @gluon.jit
-def _product(x, centers, has_centers, step, zero, STAGES: gl.constexpr):
-    """Start the product of rows and a tile of centers."""
+def _product(x, centers, has_centers, step, before, is_added: gl.constexpr, STAGES: gl.constexpr):
+    """Start the product of rows and a tile of centers, which may be added to another."""
     slot = step % STAGES
     mbarrier.wait(has_centers.index(slot), (step // STAGES) & 1)
-    return warpgroup_mma(x, centers.index(slot).permute((1, 0)), zero, use_acc=False, is_async=True)
+    return warpgroup_mma(x, centers.index(slot).permute((1, 0)), before, use_acc=is_added, is_async=True)
 
 
 @gluon.jit
 def _score(
     rows, centers, norms, has_rows, no_rows, has_centers, no_centers, row_norms, bounds, labels, seconds, limits, n,
-    n_tiles, n_blocks, PART: gl.constexpr, BM: gl.constexpr, BK: gl.constexpr, BUFFERS: gl.constexpr,
-    STAGES: gl.constexpr, BITS: gl.constexpr,
+    n_tiles, n_blocks, PART: gl.constexpr, BM: gl.constexpr, BK: gl.constexpr, PIECES: gl.constexpr,
+    BUFFERS: gl.constexpr, STAGES: gl.constexpr, BITS: gl.constexpr,
 ):  # fmt: skip
     """One half of the rows of each block."""
     mma: gl.constexpr = gl.NVMMADistributedLayout(version=[3, 0], warps_per_cta=[4, 1], instr_shape=[16, BK, 16])
+    columns: gl.constexpr = gl.SliceLayout(0, mma)
     zero = gl.full([BM, BK], 0.0, gl.float32, layout=mma)
     far = gl.full([BM, BK], FAR, gl.float32, layout=mma)
     far_groups = gl.min(far.reshape([BM, BK // 8, 8]), axis=1)
     step = 0
-    turn = 0
     for block in range(gl.program_id(0), n_blocks, gl.num_programs(0)):
+        turn = block // gl.num_programs(0)
         buffer = turn % BUFFERS
         mbarrier.wait(has_rows.index(buffer), (turn // BUFFERS) & 1)
-        x = rows.index(buffer * 2 + PART)
+        place = (buffer * 2 + PART) * PIECES
         by_column = far
         first = far_groups
         second = far_groups
         third = far_groups
-        for tile in range(0, n_tiles, 2):
-            a = _product(x, centers, has_centers, step, zero, STAGES)
-            b = _product(x, centers, has_centers, step + 1, zero, STAGES)
-            product = warpgroup_mma_wait(1, deps=[a])
-            mbarrier.arrive(no_centers.index(step % STAGES), count=1)
-            by_column, first, second, third = _add_tile(
-                product, norms, tile, by_column, first, second, third, BM, BK, BITS
-            )
-            product = warpgroup_mma_wait(0, deps=[b])
-            mbarrier.arrive(no_centers.index((step + 1) % STAGES), count=1)
-            by_column, first, second, third = _add_tile(
-                product, norms, tile + 1, by_column, first, second, third, BM, BK, BITS
-            )
-            step += 2
+        for tile in range(0, n_tiles, 2 if PIECES == 1 else 1):
+            if PIECES == 1:  # while the second product is computed, the first one is processed
+                x = rows.index(place)
+                a = _product(x, centers, has_centers, step, zero, False, STAGES)
+                b = _product(x, centers, has_centers, step + 1, zero, False, STAGES)
+                product = warpgroup_mma_wait(1, deps=[a])
+                mbarrier.arrive(no_centers.index(step % STAGES), count=1)
+                half_norm = norms.index(tile).load(columns)
+                by_column, first, second, third = _add_tile(
+                    product, half_norm, tile, by_column, first, second, third, BM, BK, BITS
+                )
+                product = warpgroup_mma_wait(0, deps=[b])
+                mbarrier.arrive(no_centers.index((step + 1) % STAGES), count=1)
+                half_norm = norms.index(tile + 1).load(columns)
+                by_column, first, second, third = _add_tile(
+                    product, half_norm, tile + 1, by_column, first, second, third, BM, BK, BITS
+                )
+                step += 2
+            else:  # products of pieces take so long that one tile at a time is as fast
+                half_norm = norms.index(tile).load(columns)
+                product = zero
+                for piece in gl.static_range(PIECES):
+                    a = _product(rows.index(place + piece), centers, has_centers, step, product, piece > 0, STAGES)
+                    product = warpgroup_mma_wait(1 if piece < PIECES - 1 else 0, deps=[a])
+                    if piece > 0:  # the product before this one is complete
+                        mbarrier.arrive(no_centers.index((step - 1) % STAGES), count=1)
+                    step += 1
+                mbarrier.arrive(no_centers.index((step - 1) % STAGES), count=1)
+                by_column, first, second, third = _add_tile(
+                    product, half_norm, tile, by_column, first, second, third, BM, BK, BITS
+                )
         mbarrier.arrive(no_rows.index(buffer), count=1)
-        turn += 1
         row = block * (2 * BM) + PART * BM + gl.arange(0, BM, layout=gl.SliceLayout(1, mma))
-        _store(
-            by_column, first, second, third, row_norms, bounds, labels, seconds, limits, row, n, BM, BK, BITS
-        )
+        _store(by_column, first, second, third, row_norms, bounds, labels, seconds, limits, row, n, BM, BK, BITS)
 
 
 @gluon.jit
 def _copy(
     all_rows, all_centers, rows, centers, has_rows, no_rows, has_centers, no_centers, n_tiles, n_blocks,
-    BM: gl.constexpr, BK: gl.constexpr, BUFFERS: gl.constexpr, STAGES: gl.constexpr,
+    BM: gl.constexpr, BK: gl.constexpr, BD: gl.constexpr, PIECES: gl.constexpr, BUFFERS: gl.constexpr,
+    STAGES: gl.constexpr,
 ):  # fmt: skip
     """Copy the rows of each block, and all tiles of centers for it, as soon as there is memory for them."""
     step = 0
-    turn = 0
     for block in range(gl.program_id(0), n_blocks, gl.num_programs(0)):
+        turn = block // gl.num_programs(0)
         buffer = turn % BUFFERS
         mbarrier.wait(no_rows.index(buffer), ((turn // BUFFERS) & 1) ^ 1)
-        mbarrier.expect(has_rows.index(buffer), 2 * all_rows.block_type.nbytes)
+        mbarrier.expect(has_rows.index(buffer), 2 * PIECES * all_rows.block_type.nbytes)
         for part in gl.static_range(2):
-            tma.async_copy_global_to_shared(
-                all_rows, [block * (2 * BM) + part * BM, 0], has_rows.index(buffer), rows.index(buffer * 2 + part)
-            )
+            for piece in gl.static_range(PIECES):
+                tma.async_copy_global_to_shared(
+                    all_rows, [block * (2 * BM) + part * BM, piece * BD], has_rows.index(buffer),
+                    rows.index((buffer * 2 + part) * PIECES + piece),
+                )  # fmt: skip
         for tile in range(0, n_tiles):
-            slot = step % STAGES
-            mbarrier.wait(no_centers.index(slot), ((step // STAGES) & 1) ^ 1)
-            mbarrier.expect(has_centers.index(slot), all_centers.block_type.nbytes)
-            tma.async_copy_global_to_shared(all_centers, [tile * BK, 0], has_centers.index(slot), centers.index(slot))
-            step += 1
-        turn += 1
+            for piece in gl.static_range(PIECES):
+                slot = step % STAGES
+                mbarrier.wait(no_centers.index(slot), ((step // STAGES) & 1) ^ 1)
+                mbarrier.expect(has_centers.index(slot), all_centers.block_type.nbytes)
+                tma.async_copy_global_to_shared(
+                    all_centers, [tile * BK, piece * BD], has_centers.index(slot), centers.index(slot)
+                )
+                step += 1
 
 
 @gluon.jit
 def scan_pairs(
-    all_rows,  # in   descriptor of (n, DS) float16
-    all_centers,  # in   descriptor of (k, DS) float16
+    all_rows,  # in   descriptor of (n, PIECES BD) float16
+    all_centers,  # in   descriptor of (k, PIECES BD) float16
     half_norms,  # in   (k,)
     row_norms,  # in   (n, 2)
     bounds,  # in   (4,)
@@ -219,9 +212,10 @@ def scan_pairs(
     n,
     n_tiles,  # of centers, an even number
     n_blocks,  # of rows
-    DS: gl.constexpr,
     BM: gl.constexpr,
     BK: gl.constexpr,
+    BD: gl.constexpr,
+    PIECES: gl.constexpr,
     BUFFERS: gl.constexpr,
     STAGES: gl.constexpr,
     BITS: gl.constexpr,
@@ -230,8 +224,8 @@ def scan_pairs(
     num_warps: gl.constexpr,
 ):
     """Blocks of rows with all tiles of centers; each program has several blocks."""
-    rows = gl.allocate_shared_memory(gl.float16, [BUFFERS * 2, BM, DS], all_rows.layout)
-    centers = gl.allocate_shared_memory(gl.float16, [STAGES, BK, DS], all_centers.layout)
+    rows = gl.allocate_shared_memory(gl.float16, [BUFFERS * 2 * PIECES, BM, BD], all_rows.layout)
+    centers = gl.allocate_shared_memory(gl.float16, [STAGES, BK, BD], all_centers.layout)
     has_rows = gl.allocate_shared_memory(gl.int64, [BUFFERS, 1], mbarrier.MBarrierLayout())
     no_rows = gl.allocate_shared_memory(gl.int64, [BUFFERS, 1], mbarrier.MBarrierLayout())
     has_centers = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
@@ -249,20 +243,35 @@ def scan_pairs(
     gl.warp_specialize(
         [
             (_score, (rows, centers, norms, has_rows, no_rows, has_centers, no_centers, row_norms, bounds, labels,
-                      seconds, limits, n, n_tiles, n_blocks, 0, BM, BK, BUFFERS, STAGES, BITS)),
+                      seconds, limits, n, n_tiles, n_blocks, 0, BM, BK, PIECES, BUFFERS, STAGES, BITS)),
             (_score, (rows, centers, norms, has_rows, no_rows, has_centers, no_centers, row_norms, bounds, labels,
-                      seconds, limits, n, n_tiles, n_blocks, 1, BM, BK, BUFFERS, STAGES, BITS)),
+                      seconds, limits, n, n_tiles, n_blocks, 1, BM, BK, PIECES, BUFFERS, STAGES, BITS)),
             (_copy, (all_rows, all_centers, rows, centers, has_rows, no_rows, has_centers, no_centers, n_tiles,
-                     n_blocks, BM, BK, BUFFERS, STAGES)),
+                     n_blocks, BM, BK, BD, PIECES, BUFFERS, STAGES)),
         ],
         [4, 1],
         [REGISTERS[0], REGISTERS[1]],
     )  # fmt: skip
 
 
-def max_centers(width: int) -> int:
-    """The number of centers of `width` columns whose half norms fit into shared memory."""
-    return 1 << 14 if width <= 128 else 1 << 13
+class Memory(NamedTuple):
+    """Shared memory of a program, by the number of columns."""
+
+    columns: int  # of a piece of the rows
+    buffers: int  # for the rows of a block
+    stages: int  # pieces of tiles of centers
+    max_centers: int  # whose half norms fit
+
+    @classmethod
+    def of(cls, width: int) -> Memory:
+        if width <= 128:
+            return cls(width, 2, 3, 1 << 14)
+        return cls(width, 1, 2, 1 << 13) if width <= 256 else cls(64, 1, 3, 1 << 12)
+
+
+def is_supported(width: int, k: int) -> bool:
+    """Whether k centers of `width` columns are; rows of a block must fit into shared memory."""
+    return width <= MAX_WIDTH and k <= Memory.of(width).max_centers
 
 
 def n_masked(bits: int) -> int:
@@ -270,21 +279,21 @@ def n_masked(bits: int) -> int:
     return bits + (TILE // 8).bit_length() - 1 if bits <= FEW_BITS.value else bits
 
 
-def descriptors(rows: torch.Tensor, centers: torch.Tensor) -> tuple[Any, Any]:
-    """Of rows (n, DS) and centers (k, DS) in float16."""
+def descriptors(rows: torch.Tensor, centers: torch.Tensor) -> tuple[Any, ...]:
+    """Of rows (n, width) and centers (k, width) in float16."""
+    columns = Memory.of(rows.shape[1]).columns
     return tuple(
         TensorDescriptor.from_tensor(
-            each, [block, each.shape[1]], gl.NVMMASharedLayout.get_default_for([block, each.shape[1]], gl.float16)
+            each, [block, columns], gl.NVMMASharedLayout.get_default_for([block, columns], gl.float16)
         )
         for each, block in ((rows, ROWS), (centers, TILE))
-    )  # type: ignore[return-value]
+    )
 
 
 def launch(described: Any, arrays: tuple[Any, ...], n_tiles: int, bits: int, width: int, processors: int) -> None:
     """`scan_pairs` for all rows; `arrays` are its arguments from `half_norms` to `n`."""
-    blocks = triton.cdiv(arrays[-1], 2 * ROWS)
-    buffers, stages = (2, 3) if width <= 128 else (1, 2)
+    blocks, memory = triton.cdiv(arrays[-1], 2 * ROWS), Memory.of(width)
     scan_pairs[(min(blocks, processors),)](
-        *described, *arrays, n_tiles, blocks, width, ROWS, TILE, buffers, stages, bits,
-        triton.next_power_of_2(n_tiles), REGISTERS, num_warps=4,
+        *described, *arrays, n_tiles, blocks, ROWS, TILE, memory.columns, width // memory.columns, memory.buffers,
+        memory.stages, bits, triton.next_power_of_2(n_tiles), REGISTERS, num_warps=4,
     )  # fmt: skip

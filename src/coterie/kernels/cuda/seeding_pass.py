@@ -86,7 +86,7 @@ class Layout(NamedTuple):
             return cls(width, width, 64, 2, 3)
         if width == 64:
             return cls(64, 64, 128, 4, 2)
-        return cls(triton.cdiv(d, 64) * 64, 32, 32, 2, 2)
+        return cls(triton.cdiv(d, 64) * 64, 32, 64, 4, 1)
 
 
 def launch(

@@ -206,7 +206,8 @@ class Rounds:
         """Run rounds with uniform numbers `u` (rounds, 2, draws); after the last center they do nothing."""
         (n, d), draws = self.X.shape, u.shape[2]
         weights = self.X if self.w is None else self.w
-        rows, is_accepted = (torch.empty(draws, dtype=kind, device=self.X.device) for kind in (torch.int64, torch.int32))
+        rows = torch.empty(draws, dtype=torch.int64, device=self.X.device)
+        is_accepted = torch.empty(draws, dtype=torch.int32, device=self.X.device)
         width = self.table.shape[1]
         block = min(width, 64)
         for numbers in torch.from_numpy(u).to(self.X.device):
