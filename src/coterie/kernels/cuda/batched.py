@@ -170,12 +170,12 @@ def _launch(
                 can_be_empty,
                 num_warps=1, enable_fp_fusion=False,
             )  # fmt: skip
-        history.append(as_numpy(costs))
+        history.append(costs)
         final = as_numpy(states)
         if not (final == batch_kernels.ACTIVE.value).any():
             break
     lengths = as_numpy(n_iter) + 1
-    histories = [values[:m] for m, values in zip(lengths, _totals(np.concatenate(history), ks), strict=True)]
+    histories = [values[:m] for m, values in zip(lengths, _totals(as_numpy(torch.cat(history)), ks), strict=True)]
     return Fits(
         as_numpy(centers), as_numpy(weight), labels, histories, final == batch_kernels.CONVERGED.value,
         final == batch_kernels.ALONE.value,

@@ -85,7 +85,7 @@ class MovedSums:
         moved = torch.empty(1, dtype=torch.int32, device=rows.device)
         plan_moved[(1,)](moves, self.sizes, entries, ends, position, moved, self.k, 1024, num_warps=4)
         sort_moved[grid](rows.labels, previous, position, self.moved_rows, rows.n, 1024, num_warps=4)
-        block, shares = min(triton.next_power_of_2(rows.d), 128), max(32, 32768 // self.k)
+        block, shares = min(triton.next_power_of_2(rows.d), 128), max(16, 32768 // self.k)
         sum_moved[(self.k, shares, triton.cdiv(rows.d, block))](
             rows.X, rows.pivot, self.moved_rows, ends, entries, rows.squares, self.sums, self.squares, self.scale,
             rows.d, block, 1024 // block, shares, num_warps=1,
