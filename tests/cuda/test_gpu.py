@@ -77,6 +77,18 @@ def test_labels_are_exact_and_sums_have_the_same_bits_in_every_run(n, d, k, kind
         before = labels
 
 
+@pytest.mark.parametrize("n, d, k", [(3001, 128, 1000), (900, 200, 150), (1500, 512, 300), (5001, 100, 2100)])
+def test_labels_are_those_of_other_gpus(n, d, k, monkeypatch):
+    from coterie.kernels.cuda import certified
+
+    X, centers = table(n, d, k, "grid" if n == 900 else "far")
+    hopper = passes(X, centers)
+    monkeypatch.setattr(certified, "HOPPER", None)
+    for (_, labels, sums), (_, expected, other) in zip(hopper, passes(X, centers), strict=True):
+        assert torch.equal(labels, expected)
+        assert torch.equal(sums.sum_dx, other.sum_dx)
+
+
 @pytest.mark.parametrize("kind", ["float64", "float16", "bfloat16"])
 def test_other_types_have_exact_labels_too(kind):
     from coterie.kernels.cuda import exact
@@ -219,6 +231,103 @@ def test_costs_of_seeding_are_those_of_pytorch(n, d):
             sums = cuda.potentials(cuda.DeviceArray(X), w, 3.0, some.cpu().numpy(), cuda.DeviceArray(closest))
             np.testing.assert_allclose(sums, sampling.potentials(X, w, 3.0, some, expected).cpu(), rtol=2e-5)
             torch.testing.assert_close(closest, expected, rtol=1e-5, atol=1e-6)
+
+
+def squares_to(X, point):
+    return ((X.astype(np.float64) - point) ** 2).sum(axis=1)
+
+
+def centers_by_numpy(X, w, first, wanted, size, numbers):
+    """Rows of the centers of greedy k-means++ after the row `first`, from the uniform numbers of all rounds."""
+    closest, origin, candidates, centers = np.full(len(X), np.inf), X[first], np.zeros(0, int), []
+    for u in numbers:
+        closest = np.minimum(closest, squares_to(X, origin))
+        cumulative = np.cumsum(closest * w)
+        drawn = np.searchsorted(cumulative, u[0] * cumulative[-1], side="right")
+        if len(candidates):
+            sums = [(np.minimum(closest, squares_to(X, X[c])) * w).sum() for c in candidates]
+            centers.append(int(candidates[np.argmin(sums)]))
+            origin = X[centers[-1]]
+            kept = drawn[u[1] * closest[drawn] < np.minimum(closest[drawn], squares_to(X[drawn], origin))]
+            candidates = kept[:size] if len(kept) >= size else kept[:0]
+        else:
+            candidates = drawn[:size]
+        if len(centers) == wanted:
+            break
+    return centers
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n, d, k", [(3001, 5, 20), (2000, 70, 12), (1025, 300, 9), (200_001, 2, 6)])
+def test_rounds_of_kmeans_plusplus_are_those_of_numpy(n, d, k, weighted):
+    from coterie.kernels import cuda
+
+    X, rng, size = table(n, d, 7)[0], np.random.default_rng(0), 4
+    w = rng.integers(0, 3, size=n).astype(np.float64) if weighted else None
+    on_device = None if w is None else torch.from_numpy(w).cuda()
+    rounds = cuda.plusplus_rounds(cuda.DeviceArray(X), on_device, k, size, 2.0, None)
+    numbers, rows = rng.random((2 * k, 2, 14)), X.cpu().numpy()
+    rounds.start(rows[3])
+    rounds.run(numbers[:5])
+    rounds.run(numbers[5:])
+    expected = centers_by_numpy(rows, np.ones(n) if w is None else w, 3, k, size, numbers)
+    assert rounds.progress() == (k, True)
+    assert rounds.rows(k).tolist() == expected
+
+
+@pytest.mark.parametrize("fixed", [0, 3])
+def test_kmeans_plusplus_finds_all_distinct_rows_and_repeats_one_if_there_are_fewer(fixed):
+    from coterie.engines.cuda import Cuda
+    from coterie.seeding import plusplus
+
+    distinct = np.random.default_rng(0).normal(size=(40, 5)).astype(np.float32) + 300
+    source = tensors.tensor_source(torch.from_numpy(np.repeat(distinct, 30, axis=0)).cuda())
+    chosen = distinct[:fixed] if fixed else None
+    for k in (1, 40 - fixed, 50):
+        centers = plusplus(source, Cuda(), np.random.default_rng(0), k, 1.0, chosen=chosen)
+        assert centers.shape == (k, 5)
+        found = np.unique(np.concatenate([centers, distinct[:fixed]]), axis=0)
+        assert len(found) == min(k + fixed, 40)
+        again = plusplus(source, Cuda(), np.random.default_rng(0), k, 1.0, chosen=chosen)
+        np.testing.assert_array_equal(centers, again)
+
+
+def test_rows_are_sampled_by_their_costs_as_they_are():
+    """Changes by `data` do not change the version of a tensor, and new tensors can have the address of old ones."""
+    from coterie.kernels import cuda
+
+    X, points = table(5000, 6, 4)
+    rows, u = cuda.DeviceArray(X), np.random.default_rng(0).random(50)
+    closest = cuda.row_values(rows, np.inf, np.float32)
+    for change in ("add_", "data", "new"):
+        total = cuda.potentials(rows, None, 1.0, points[:2].cpu().numpy(), closest)[0]
+        assert cuda.draw(closest, None, u)[0] == pytest.approx(total, rel=1e-5)
+        if change == "add_":
+            closest.tensor[1000:] = 0
+        elif change == "data":
+            closest.tensor.data[1000:] = 0
+        else:
+            address = closest.tensor.data_ptr()
+            del closest.tensor
+            closest.tensor = torch.zeros(5000, device="cuda")
+            assert closest.tensor.data_ptr() == address
+            closest.tensor[:1000] = 1
+        total, drawn = cuda.draw(closest, None, u)
+        assert total == pytest.approx(float(closest.tensor.double().sum()), rel=1e-6)
+        assert drawn.max() < 1000
+        closest.tensor.fill_(np.inf)
+
+
+def test_a_fit_uses_rows_as_they_are():
+    X, _ = table(20_000, 40, 30)
+    model = KMeans(30, random_state=0, n_init=1, max_iter=5, tol=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for change in ("mul_", "data"):
+            model.fit(X)
+            (X if change == "mul_" else X.data).mul_(torch.rand(40, device="cuda"))
+            changed = model.fit(X).labels_.clone()
+            assert torch.equal(changed, model.fit(X.clone()).labels_)
 
 
 def test_the_statistics_of_a_pass_do_not_depend_on_the_memo():

@@ -13,6 +13,7 @@ from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.random_numbers import uniform
 from coterie.core.stats import Stats
 from coterie.seeding.costs import SQUARES, WORK, Cost
+from coterie.seeding.device_rounds import on_device
 
 TILES_BYTES = 1 << 25  # maximum size of rows of which a copy is made that passes read faster
 TILES_FROM = 8  # number of passes from which the copy pays off
@@ -70,6 +71,8 @@ def plusplus(
     .. [1] Arthur & Vassilvitskii (2007), k-means++: the advantages of careful seeding, SODA.
     """
     size = n_candidates or 2 + int(np.log(k))
+    if cost is SQUARES and (found := on_device(source, engine, rng, k, unit, size, chosen)) is not None:
+        return found
     use_tiles = k >= TILES_FROM and source.dtype.itemsize * source.shape[0] * source.shape[1] <= TILES_BYTES
     count = 2 * size + 6
     sampler = _Sampler(source, engine, rng, unit, count, has_centers=chosen is not None, cost=cost, use_tiles=use_tiles)

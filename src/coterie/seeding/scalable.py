@@ -165,6 +165,8 @@ def _candidate_weights(
 class _SingleChunk:
     """A single chunk as a source, and as the engine for it."""
 
+    engine = "serial"
+
     def __init__(self, chunk: Chunk):
         self.chunk, self.dtype, self.shape = chunk, chunk.X.dtype, chunk.X.shape
 

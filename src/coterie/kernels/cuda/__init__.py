@@ -33,6 +33,7 @@ __all__ = [
     "moments",
     "move_centers",
     "nearest",
+    "plusplus_rounds",
     "potentials",
     "row_tiles",
     "row_values",
@@ -43,6 +44,7 @@ __all__ = [
 
 BLOCK = 1 << 24  # number of values in memory at once
 MAX_CENTERS = 1 << 18  # of the Triton kernels
+MAX_CANDIDATES = 15  # of a round of k-means++, in the Triton kernels
 LOST = 2.0**-10  # costs below this fraction of the sum of squares are computed from differences
 
 
@@ -78,11 +80,11 @@ def _equal_weights(X: DeviceArray, centers: torch.Tensor, labels: torch.Tensor) 
     state = _certified(X)
     sum_dx, on_device = state.pass_of(k)(state.rows, centers, labels)
     host = as_numpy(on_device)
-    weight, cost, (moved, out_of_range, squares) = host[:k].copy(), host[k : 2 * k].copy(), host[2 * k :]
+    (weight, cost, squares), (moved, out_of_range) = host[:-2].reshape(3, k).copy(), host[-2:]
     if out_of_range:
         labels.fill_(-1)
         return None
-    if not cost.sum() > LOST * squares:
+    if not cost.sum() > LOST * squares.sum():
         cost = _sums(X, None, centers, labels, 0).cost
     return Sums(weight, sum_dx, np.maximum(cost, 0.0), int(moved))
 
@@ -165,14 +167,12 @@ def potentials(
 ) -> np.ndarray:
     """Potentials of k-means++ (m,): sums of w `closest` after adding point 0 as a center, and then each other point."""
     weight = None if w is None else as_tensor(w, X.tensor.device)
-    if X.dtype == np.float32 and len(points) <= 16 and _has_triton(X, len(points)):
+    if X.dtype == np.float32 and len(points) <= MAX_CANDIDATES + 1 and _has_triton(X, len(points)):
         from coterie.kernels.cuda import seeding_pass
 
         state = _certified(X)
         extent = state.rows.extent + float(np.abs(np.asarray(points) - state.pivot).max())
-        sums, blocks = seeding_pass.potentials(X.tensor, weight, unit, np.asarray(points), closest.tensor, extent)
-        closest.state["block sums"] = closest.tensor._version, weight, blocks
-        return sums
+        return seeding_pass.potentials(X.tensor, weight, unit, np.asarray(points), closest.tensor, extent)
     return as_numpy(sampling.potentials(X.tensor, weight, unit, as_tensor(points, X.tensor.device), closest.tensor))
 
 
@@ -182,13 +182,19 @@ def row_tiles(X: DeviceArray) -> None:
 
 def draw(closest: DeviceArray, w: Any, u: np.ndarray) -> tuple[float, np.ndarray]:
     """The sum of w `closest`, and rows (m,) sampled with these probabilities by uniform numbers `u` (m,)."""
-    weight = None if w is None else as_tensor(w, closest.tensor.device)
-    version, weight_of_sums, blocks = closest.state.get("block sums", (-1, None, None))
-    if version == closest.tensor._version and weight_of_sums is weight:
-        from coterie.kernels.cuda import seeding_pass
+    return sampling.draw(closest.tensor, None if w is None else as_tensor(w, closest.tensor.device), u)
 
-        return seeding_pass.draw(closest.tensor, weight, blocks, u)
-    return sampling.draw(closest.tensor, weight, u)
+
+def plusplus_rounds(X: DeviceArray, w: Any, k: int, size: int, unit: float, fixed: np.ndarray | None) -> Any:
+    """Rounds of greedy k-means++ with `size` candidates, after `fixed` centers; None if Triton does not support it."""
+    if X.dtype != np.float32 or not _has_triton(X, MAX_CANDIDATES) or size > MAX_CANDIDATES:
+        return None
+    from coterie.kernels.cuda.seeding_rounds import Rounds
+
+    state = _certified(X)
+    farthest = 0.0 if fixed is None else float(np.abs(np.asarray(fixed, np.float64) - state.pivot).max())
+    weight = None if w is None else as_tensor(w, X.tensor.device)
+    return Rounds(X.tensor, weight, k, size, unit, state.rows.extent + max(state.rows.extent, farthest))
 
 
 def row_values(X: DeviceArray, fill: float, dtype: Any) -> DeviceArray:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from coterie.kernels.cuda.digit_sums import add_rows, store_sums
+from coterie.kernels.cuda.digit_sums import add_rows, no_rows, store_sums
 from coterie.kernels.cuda.prepare_rows import as_integer
+from coterie.kernels.cuda.rescore import append
 
 INFINITE = tl.constexpr(float("inf"))
 LARGEST = tl.constexpr(2147483647)
@@ -41,13 +42,13 @@ def prepare_tables(
 
 
 @triton.jit
-def _nearest(x, centers, k, D: tl.constexpr, BD: tl.constexpr, BN: tl.constexpr):
+def _nearest(x, centers, k, D: tl.constexpr, BD: tl.constexpr, BN: tl.constexpr, UNROLL: tl.constexpr):
     """Label, and smallest and second smallest squared distance of rows (BN, BD), in float32 from differences."""
     d = tl.arange(0, BD)
     best = tl.full([BN], INFINITE, tl.float32)
     second = tl.full([BN], INFINITE, tl.float32)
     label = tl.zeros([BN], tl.int32)
-    for j in range(k):
+    for j in tl.range(0, k, loop_unroll_factor=UNROLL):
         e = x - tl.load(centers + j * D + d, mask=d < D, other=0.0)[None, :]
         square = tl.sum(e * e, axis=1)
         second = tl.minimum(second, tl.maximum(best, square))
@@ -57,38 +58,35 @@ def _nearest(x, centers, k, D: tl.constexpr, BD: tl.constexpr, BN: tl.constexpr)
 
 
 @triton.jit
+def _problem(b, tables, ks):
+    """Number of the table of a problem, and of its clusters."""
+    return tl.load(tables + b).to(tl.int64), tl.load(ks + b)
+
+
+@triton.jit
 def assign(
     X,  # in   (tables, n, D) float32
     tables,  # in   (problems,)
-    weights,  # in   (problems, n) float32 of whole numbers up to 16, if HAS_WEIGHTS
-    squares,  # in   (tables, n) int64
-    pivots,  # in   (tables, D) float64
-    scales,  # in   (tables,) float64
     centers,  # in   (problems, K, D) float32
     ks,  # in   (problems,)
     states,  # in   (problems,)
     labels,  # i/o  (problems, n)
-    moves,  # -    (problems, n) memory for rows whose label has changed, and their old labels
+    moves,  # out  (problems, n) rows of each program whose label has changed, with their old labels
+    n_moves,  # out  (problems, programs) their numbers
     unsure,  # out  numbers of rows of problems, b n + i, whose two nearest centers are too close for float32
     n_unsure,  # i/o  (1,)
-    sums,  # i/o  (problems, K, D) int64 of x - pivot
-    square_sums,  # i/o  (problems, K) int64
-    sizes,  # i/o  (problems, K) int32
-    moved,  # i/o  (problems,)
     n,
     K,
     n_blocks,  # of a program
     D: tl.constexpr,
     BD: tl.constexpr,  # padded columns
-    BS: tl.constexpr,  # padded clusters, of the sums
     BN: tl.constexpr,
-    HAS_WEIGHTS: tl.constexpr,
+    UNROLL: tl.constexpr,
 ):
-    """Assign rows to their nearest centers; then add those whose label has changed to the sums of clusters."""
+    """Assign rows to their nearest centers, and list those whose label has changed."""
     b = tl.program_id(1).to(tl.int64)
     if tl.load(states + b) == ACTIVE:
-        t = tl.load(tables + b).to(tl.int64)
-        k = tl.load(ks + b)
+        t, k = _problem(b, tables, ks)
         d = tl.arange(0, BD)
         first = tl.program_id(0) * n_blocks * BN
         moves += b * n + first
@@ -98,31 +96,59 @@ def assign(
             inside = row < n
             mask = inside[:, None] & (d < D)[None, :]
             x = tl.load(X + (t * n + row)[:, None] * D + d[None, :], mask=mask, other=0.0)
-            label, best, second = _nearest(x, centers + b * K * D, k, D, BD, BN)
+            old = tl.load(labels + b * n + row, mask=inside, other=0)
+            label, best, second = _nearest(x, centers + b * K * D, k, D, BD, BN, UNROLL)
             rounding: tl.constexpr = (D + 8) * 2.0**-23
             is_sure = second * (1.0 - rounding) > best * (1.0 + rounding)
-            old = tl.load(labels + b * n + row, mask=inside, other=0)
-            tl.store(labels + b * n + row, label, mask=inside & is_sure)
-            has_moved = (inside & is_sure & (label != old)).to(tl.int32)
-            place = n_moved + tl.cumsum(has_moved, axis=0) - has_moved
-            tl.store(moves + place, row * 512 + old + 1, mask=has_moved > 0)
-            n_moved += tl.sum(has_moved, axis=0)
-            flags = (inside & ~is_sure).to(tl.int32)
+            flags = (inside & is_sure & (label != old)).to(tl.int32)
             total = tl.sum(flags, axis=0)
             if total > 0:
-                place = tl.atomic_add(n_unsure, total, sem="relaxed") + tl.cumsum(flags, axis=0) - flags
-                tl.store(unsure + place, (b * n + row).to(tl.int32), mask=flags > 0)
+                tl.store(labels + b * n + row, label, mask=flags > 0)
+                place = n_moved + tl.cumsum(flags, axis=0) - flags
+                tl.store(moves + place, row * 512 + old + 1, mask=flags > 0)
+                n_moved += total
+            append(unsure, n_unsure, (b * n + row).to(tl.int32), inside & ~is_sure)
+        tl.store(n_moves + b * tl.num_programs(0) + tl.program_id(0), n_moved)
+
+
+@triton.jit
+def add_moves(
+    X,  # in   (tables, n, D) float32
+    tables,  # in   (problems,)
+    weights,  # in   (problems, n) float32 of whole numbers up to 16, if HAS_WEIGHTS
+    squares,  # in   (tables, n) int64
+    pivots,  # in   (tables, D) float64
+    scales,  # in   (tables,) float64
+    ks,  # in   (problems,)
+    states,  # in   (problems,)
+    labels,  # in   (problems, n)
+    moves,  # in   (problems, n)
+    n_moves,  # in   (problems, programs)
+    sums,  # i/o  (problems, K, D) int64 of x - pivot
+    square_sums,  # i/o  (problems, K) int64
+    sizes,  # i/o  (problems, K) int32
+    moved,  # i/o  (problems,)
+    n,
+    K,
+    rows,  # of a program
+    D: tl.constexpr,
+    BD: tl.constexpr,
+    BS: tl.constexpr,  # padded clusters
+    BN: tl.constexpr,
+    HAS_WEIGHTS: tl.constexpr,
+):
+    """Add the rows that `assign` has listed to the sums of their clusters, and subtract them from the old ones."""
+    b = tl.program_id(1).to(tl.int64)
+    if tl.load(states + b) == ACTIVE:
+        n_moved = tl.load(n_moves + b * tl.num_programs(0) + tl.program_id(0))
         if n_moved > 0:
-            tl.debug_barrier()  # the list is complete
+            t, k = _problem(b, tables, ks)
+            moves += b * n + tl.program_id(0) * rows
+            d = tl.arange(0, BD)
             pivot = tl.load(pivots + t * D + d, mask=d < D, other=0.0)
             scale = tl.load(scales + t)
             j = tl.arange(0, BS)
-            a0 = tl.zeros([BS, BD], tl.float32)
-            a1 = tl.zeros([BS, BD], tl.float32)
-            a2 = tl.zeros([BS, BD], tl.float32)
-            a3 = tl.zeros([BS, BD], tl.float32)
-            a4 = tl.zeros([BS, BD], tl.float32)
-            side = tl.zeros([BS, 16], tl.float32)
+            a0, a1, a2, a3, a4, side = no_rows(BS, BD)
             for start in tl.range(0, n_moved, BN, num_stages=1):
                 index = start + tl.arange(0, BN)
                 inside = index < n_moved
@@ -146,7 +172,7 @@ def assign(
 
 @triton.jit
 def assign_unsure(
-    X,
+    X,  # in   arguments of `assign` and `add_moves`
     tables,
     weights,
     squares,
@@ -154,14 +180,13 @@ def assign_unsure(
     scales,
     centers,
     ks,
-    labels,
-    moves,
+    labels,  # i/o
     unsure,
     n_unsure,
-    sums,
-    square_sums,
-    sizes,
-    moved,
+    sums,  # i/o
+    square_sums,  # i/o
+    sizes,  # i/o
+    moved,  # i/o
     n,
     K,
     D: tl.constexpr,
@@ -169,15 +194,14 @@ def assign_unsure(
     BS: tl.constexpr,
     HAS_WEIGHTS: tl.constexpr,
 ):
-    """Labels by definition, as in `rescore.break_ties`, for the rows that `assign` has listed; with its arguments."""
+    """Labels by definition, as in `rescore.break_ties`, for the rows that `assign` could not decide."""
     total = tl.load(n_unsure)
     j = tl.arange(0, BS)
     d = tl.arange(0, BD)
     for index in range(tl.program_id(0), total, tl.num_programs(0)):
         entry = tl.load(unsure + index)
         b = (entry // n).to(tl.int64)
-        t = tl.load(tables + b).to(tl.int64)
-        k = tl.load(ks + b)
+        t, k = _problem(b, tables, ks)
         row = t * n + entry % n
         square = tl.zeros([BS], tl.float64)
         for column in range(D):
@@ -212,6 +236,7 @@ def update(
     square_sums,  # in   (problems, K) int64
     sizes,  # in   (problems, K) int32
     moved,  # i/o  (problems,) becomes 0
+    n_unsure,  # out  (1,) becomes 0
     steps,  # i/o  (problems,) squared movement of all centers before the pass
     states,  # i/o  (problems,)
     n_iter,  # out  (problems,)
@@ -234,9 +259,10 @@ def update(
 ):
     """Costs of the clusters of one problem, and new centers unless it has converged. Formulas as in `moved_sums`."""
     b = tl.program_id(0).to(tl.int64)
+    if b == 0:
+        tl.store(n_unsure, 0)
     if tl.load(states + b) == ACTIVE:
-        t = tl.load(tables + b).to(tl.int64)
-        k = tl.load(ks + b)
+        t, k = _problem(b, tables, ks)
         unit = tl.load(units + t)
         square_unit = tl.load(square_units + t)
         has_converged = (iteration > 0) & ((tl.load(moved + b) == 0) | (tl.load(steps + b) <= tl.load(tolerances + b)))

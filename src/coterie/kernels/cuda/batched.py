@@ -21,8 +21,10 @@ MAX_SUMS = 1 << 11  # padded clusters times padded columns, which a program has 
 MAX_WEIGHT = 16  # largest weight of a row; weights are whole numbers
 MAX_ENTRIES = 1 << 30  # rows of all problems together
 BITS = 49  # of the integers that represent rows
-PROGRAM_ROWS = 1024  # rows of one program
-ROWS, WARPS = 64, 1  # rows of a block of `assign`, and warps of its programs
+PROGRAM_ROWS = 1024  # rows of one program; with their weights, sums of digits are exact
+ROWS, WARPS = 128, 4  # rows of a block of `assign`, and warps of its programs
+UNROLL = 4  # centers that `assign` compares at once
+ADD_ROWS = 64  # rows of a block of `add_moves`
 CHECKED = 8  # iterations after which the host looks whether all problems are done
 LOST = 2.0**-9  # costs below this fraction of the sum of squares need differences, in a fit of its own
 
@@ -132,44 +134,64 @@ def _launch(
 
     device, (count, K, d), n = centers.device, centers.shape, tables.X.shape[1]
     width, padded = _padded(d), _padded(K)
-    n_blocks = PROGRAM_ROWS // ROWS
+    grid = triton.cdiv(n, PROGRAM_ROWS), count
     sums = torch.zeros(count, K, d, dtype=torch.int64, device=device)
     square_sums = torch.zeros(count, K, dtype=torch.int64, device=device)
     sizes = torch.zeros(count, K, dtype=torch.int32, device=device)
     moved, n_iter, n_unsure = (torch.zeros(m, dtype=torch.int32, device=device) for m in (count, count, 1))
     states, steps = torch.ones_like(moved), torch.zeros(count, dtype=torch.float64, device=device)
     weight = torch.zeros(count, K, dtype=torch.float64, device=device)
-    labels, moves, unsure = (torch.full((count, n), -1, dtype=torch.int32, device=device) for _ in range(3))
+    labels = torch.full((count, n), -1, dtype=torch.int32, device=device)
+    moves, unsure = (torch.empty_like(labels) for _ in range(2))
+    n_moves = torch.empty(count, grid[0], dtype=torch.int32, device=device)
     index, numbers = (as_tensor(np.asarray(each, np.int32), device) for each in (which, ks))
     limits, shares = as_tensor(np.asarray(tolerances, float), device), tables.X if weights is None else weights
-    data = (tables.X, index, shares, tables.squares, tables.pivots, tables.scales, centers, numbers)
-    results = (labels, moves, unsure, n_unsure, sums, square_sums, sizes, moved)
+    rows = (tables.X, index, shares, tables.squares, tables.pivots, tables.scales)
+    results = (sums, square_sums, sizes, moved, n, K)
     units, history = (1.0 / tables.scales, 1.0 / tables.square_scales), []
     for start in range(0, max_iter + 1, CHECKED):
         costs = torch.zeros(min(CHECKED, max_iter + 1 - start), count, K, dtype=torch.float64, device=device)
         for i in range(len(costs)):
-            n_unsure.zero_()
-            batch_kernels.assign[(triton.cdiv(n, PROGRAM_ROWS), count)](
-                *data, states, *results, n, K, n_blocks, d, width, padded, ROWS, weights is not None, num_warps=WARPS,
+            batch_kernels.assign[grid](
+                tables.X, index, centers, numbers, states, labels, moves, n_moves, unsure, n_unsure, n, K,
+                PROGRAM_ROWS // ROWS, d, width, ROWS, UNROLL, num_warps=WARPS,
+            )  # fmt: skip
+            batch_kernels.add_moves[grid](
+                *rows, numbers, states, labels, moves, n_moves, *results, PROGRAM_ROWS, d, width, padded, ADD_ROWS,
+                weights is not None, num_warps=1,
             )  # fmt: skip
             batch_kernels.assign_unsure[(1024,)](
-                *data, *results, n, K, d, width, padded, weights is not None, num_warps=1, enable_fp_fusion=False,
-            )  # fmt: skip
-            batch_kernels.update[(count,)](
-                sums, square_sums, sizes, moved, steps, states, n_iter, index, tables.pivots, *units, limits, numbers,
-                centers, costs[i], weight, start + i, max_iter, K, LOST, d, lloyd_pass.columns_at_once(d), can_be_empty,
+                *rows, centers, numbers, labels, unsure, n_unsure, *results, d, width, padded, weights is not None,
                 num_warps=1, enable_fp_fusion=False,
             )  # fmt: skip
-        history.append(as_numpy(costs))
+            batch_kernels.update[(count,)](
+                sums, square_sums, sizes, moved, n_unsure, steps, states, n_iter, index, tables.pivots, *units, limits,
+                numbers, centers, costs[i], weight, start + i, max_iter, K, LOST, d, lloyd_pass.columns_at_once(d),
+                can_be_empty,
+                num_warps=1, enable_fp_fusion=False,
+            )  # fmt: skip
+        history.append(costs)
         final = as_numpy(states)
         if not (final == batch_kernels.ACTIVE.value).any():
             break
-    costs, lengths = np.maximum(np.concatenate(history), 0.0), as_numpy(n_iter) + 1
-    histories = [costs[:m, b, :k].copy().sum(axis=1) for b, (m, k) in enumerate(zip(lengths, ks, strict=True))]
+    lengths = as_numpy(n_iter) + 1
+    histories = [values[:m] for m, values in zip(lengths, _totals(as_numpy(torch.cat(history)), ks), strict=True)]
     return Fits(
         as_numpy(centers), as_numpy(weight), labels, histories, final == batch_kernels.CONVERGED.value,
         final == batch_kernels.ALONE.value,
     )  # fmt: skip
+
+
+def _totals(costs: np.ndarray, ks: np.ndarray) -> np.ndarray:
+    """Costs of all clusters together (problems, iterations), from those of each (iterations, problems, K).
+
+    Costs of equal numbers of clusters are summed at once, in the order of a single fit.
+    """
+    totals = np.empty((len(ks), len(costs)))
+    for k in np.unique(ks):
+        is_k = ks == k
+        totals[is_k] = np.ascontiguousarray(np.maximum(costs[:, is_k, :k], 0.0)).sum(axis=2).T
+    return totals
 
 
 def _one_by_one(

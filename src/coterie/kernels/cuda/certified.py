@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 import triton
@@ -13,6 +14,12 @@ from coterie.kernels.cuda.prepare_rows import prepare_rows
 from coterie.kernels.cuda.rescore import break_ties, list_unsure, rescore, settle
 from coterie.kernels.cuda.scan import scan_few, scan_tiles, scan_wide
 
+if triton.__version__.startswith("3.6."):  # Gluon differs between versions
+    from coterie.kernels.cuda import scan_hopper
+
+    HOPPER: Any = scan_hopper
+else:
+    HOPPER = None
 FEW = 128  # number of centers up to which they are one tile
 FEW_COLUMNS = 128  # number of columns up to which this tile stays in registers
 MAX_COLUMNS = 4096
@@ -48,7 +55,9 @@ class CertifiedRows:
             self.empty(self.n) for _ in range(6)
         )
         self.counts = torch.zeros(4, dtype=torch.int32, device=self.device)  # of pairs, unsure, ties and changed
-        self.processors = torch.cuda.get_device_properties(self.device).multi_processor_count
+        properties = torch.cuda.get_device_properties(self.device)
+        self.processors = properties.multi_processor_count
+        self.hopper = HOPPER if (properties.major, properties.minor) == (9, 0) else None
         self.centers: _Centers | None = None
 
     def empty(self, size: int, dtype: torch.dtype = torch.int32) -> torch.Tensor:
@@ -78,17 +87,27 @@ class _Centers:
     def __init__(self, rows: CertifiedRows, k: int) -> None:
         self.k = k
         self.is_few = k <= FEW and rows.width <= FEW_COLUMNS
-        self.tile = max(16, triton.next_power_of_2(k)) if self.is_few else 64 if rows.width <= NARROW else 128
+        self.in_pairs = rows.hopper is not None and not self.is_few and rows.hopper.is_supported(rows.width, k)
+        if self.is_few:
+            self.tile = max(16, triton.next_power_of_2(k))
+        else:
+            self.tile = rows.hopper.TILE if self.in_pairs else 64 if rows.width <= NARROW else 128
         self.n_tiles = triton.cdiv(k, self.tile)
-        size = triton.cdiv(k, 128) * 128
+        if self.in_pairs:
+            self.n_tiles += self.n_tiles % 2
+        size = triton.cdiv(k, 256) * 256
         self.halves = torch.zeros(size, rows.width, dtype=torch.float16, device=rows.device)
         self.half_norms = torch.full((size,), UNUSED, device=rows.device)
         self.bits = max(1, (self.n_tiles - 1).bit_length())
         masked = self.tile.bit_length() - 1 if self.is_few else self.bits
+        if self.in_pairs:
+            masked = rows.hopper.n_masked(self.bits)
         rounding = (rows.width // 16 + 2) * 2.0**-20 + 2.0 ** (masked - 22)
         self.no_bounds = torch.tensor([0.0, 0.0, rounding, 0.0], device=rows.device)
         self.bounds = self.no_bounds.clone()
-        if not self.is_few:
+        if self.in_pairs:
+            self.descriptors = rows.hopper.descriptors(rows.halves, self.halves)
+        elif not self.is_few:
             columns = rows.width if rows.width <= NARROW else 64
             self.descriptors = (
                 TensorDescriptor.from_tensor(rows.halves, [128, columns]),
@@ -104,15 +123,16 @@ class _Centers:
 
     def scan(self, rows: CertifiedRows) -> None:
         if self.is_few:
-            block = 128 if rows.width >= 64 else 256
-            blocks = triton.cdiv(rows.n, block)
-            scan_few[(min(blocks, rows.processors * 8),)](
+            blocks, warps = triton.cdiv(rows.n, 128), 4 if rows.width >= 64 else 2
+            scan_few[(min(blocks, rows.processors * 32 // warps),)](
                 rows.halves, self.halves, self.half_norms, rows.norms, self.bounds, rows.labels, rows.limits, rows.n,
-                blocks, rows.width, self.tile, block, 3, num_warps=4,
+                blocks, rows.width, self.tile, 128, 3, num_warps=warps,
             )  # fmt: skip
             return
         arrays = (self.half_norms, rows.norms, self.bounds, rows.labels, rows.seconds, rows.limits, rows.n)
-        if rows.width <= NARROW:
+        if self.in_pairs:
+            rows.hopper.launch(self.descriptors, arrays, self.n_tiles, self.bits, rows.width, rows.processors)
+        elif rows.width <= NARROW:
             scan_tiles[(triton.cdiv(rows.n, 128),)](
                 *self.descriptors,
                 *arrays,
@@ -135,23 +155,24 @@ class _Centers:
             rows.labels, rows.seconds, rows.labels if previous is None else previous, rows.pairs, rows.unsure,
             rows.changed, rows.counts, rows.n, 1024, not self.is_few, previous is not None, num_warps=1,
         )  # fmt: skip
-        block, tile = min(max(16, triton.next_power_of_2(rows.d)), 64), min(self.tile, 64)
         if not self.is_few:
-            self._settle(rows, centers, block)
+            self._settle(rows, centers)
+        tile, block = (min(self.tile, 64), 64) if self.is_few else (128, 16 if rows.width <= NARROW else 64)
         rescore[(rows.processors * 16,)](
             rows.X, rows.halves, centers, self.halves, self.half_norms, rows.limits, rows.unsure, rows.counts[1:],
             rows.labels, rows.ties, rows.counts[2:], triton.cdiv(self.k, tile),
-            rows.d, rows.width, min(rows.width, 64), 64, tile, num_warps=4,
+            rows.d, rows.width, min(rows.width, 64), block, tile, num_warps=4 if rows.width <= NARROW else 8,
         )  # fmt: skip
+        at_once = min(4096, max(32, triton.next_power_of_2(self.k)))
         break_ties[(rows.processors * 8,)](
-            rows.X, centers.T.contiguous(), rows.ties, rows.counts[2:], rows.labels, self.k, rows.d,
-            min(1024, max(32, triton.next_power_of_2(self.k))), 16, num_warps=4, enable_fp_fusion=False,
+            rows.X, centers.T.contiguous(), rows.ties, rows.counts[2:], rows.labels, self.k, rows.d, at_once, 16,
+            num_warps=max(4, at_once // 256), enable_fp_fusion=False,
         )  # fmt: skip
 
-    def _settle(self, rows: CertifiedRows, centers: torch.Tensor, block: int) -> None:
+    def _settle(self, rows: CertifiedRows, centers: torch.Tensor) -> None:
         settle[(rows.processors * 16,)](
             rows.X, centers, rows.pairs, rows.counts, rows.labels, rows.seconds, rows.ties, rows.counts[2:], self.k,
-            rows.d, block, 32, self.tile, num_warps=4,
+            rows.d, min(max(16, triton.next_power_of_2(rows.d)), 64), 16, self.tile, num_warps=4,
         )  # fmt: skip
 
 

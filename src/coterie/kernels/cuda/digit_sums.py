@@ -34,6 +34,13 @@ def side_columns(square, BN: tl.constexpr):
 
 
 @triton.jit
+def no_rows(BK: tl.constexpr, BD: tl.constexpr):
+    """The sums of no rows: five of digits (BK, BD), and those of the columns beside them (BK, 16)."""
+    zero = tl.zeros([BK, BD], tl.float32)
+    return zero, zero, zero, zero, zero, tl.zeros([BK, 16], tl.float32)
+
+
+@triton.jit
 def add_rows(share, q, square, a0, a1, a2, a3, a4, side, BN: tl.constexpr):
     """Add rows of integers q (BN, BD), and one of each that is not negative, to sums with weights (BK, BN)."""
     q += 1 << 49

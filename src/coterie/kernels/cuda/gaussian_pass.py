@@ -101,9 +101,7 @@ def add(
     origin,  # in   (DP,)
     means,  # in   (k, DP)
     posteriors,  # in   (k, n)
-    weight,  # out  (chunks, k) of r
-    sum_dx,  # out  (chunks, k, DP) of r (x - m), in the scale of the rows
-    sum_dxx,  # out  (chunks, k, DP, DP) of r (x - m)(x - m)'
+    sums,  # out  (chunks, k + k DP + k DP DP) of r, of r (x - m), and of r (x - m)(x - m)', in the scale of the rows
     n,
     k,
     rows,  # of a chunk
@@ -137,10 +135,71 @@ def add(
         mixed += tl.dot(columns, low)
         first += tl.sum(e * root[:, None], axis=0)
         total += share
-    place = chunk * k + j
-    tl.store(weight + place, tl.sum(total, axis=0))
-    tl.store(sum_dx + place * DP + d, first)
-    tl.store(sum_dxx + place * DP * DP + d[:, None] * DP + d[None, :], second + mixed + tl.trans(mixed))
+    sums += chunk * (k + k * DP + k * DP * DP)
+    tl.store(sums + j, tl.sum(total, axis=0))
+    tl.store(sums + k + j * DP + d, first)
+    square = j * DP * DP + d[:, None] * DP + d[None, :]
+    tl.store(sums + k + k * DP + square, second + mixed + tl.trans(mixed))
+
+
+@triton.jit
+def add_chunks(
+    sums,  # in   (chunks, size)
+    totals,  # i/o  (size,) float64
+    chunks,
+    size,
+    BC: tl.constexpr,
+    BS: tl.constexpr,
+):
+    """Add the sums of all chunks, in a fixed order."""
+    place = tl.program_id(0) * BS + tl.arange(0, BS)
+    total = tl.load(totals + place, mask=place < size, other=0.0)
+    for start in range(0, chunks, BC):
+        chunk = start + tl.arange(0, BC)
+        mask = (chunk < chunks)[:, None] & (place < size)[None, :]
+        part = tl.load(sums + chunk[:, None].to(tl.int64) * size + place[None, :], mask=mask, other=0.0)
+        total += tl.sum(part.to(tl.float64), axis=0)
+    tl.store(totals + place, total, mask=place < size)
+
+
+@triton.jit
+def prepare(
+    factors,  # in   (k, D, D) float64
+    exact_means,  # in   (k, D) float64
+    exact_offsets,  # in   (k,) float64
+    center,  # in   (D,) float64, of float32 numbers
+    origin,  # out  (DP,)
+    means,  # out  (k, DP) scale * (mean - origin)
+    shift,  # out  (k, D) float64 what the rounding of the means leaves
+    high,  # out  (k, DP, DP)
+    low,  # out  (k, DP, DP)
+    offsets,  # out  (k,)
+    halves,  # out  (k,)
+    scale,
+    D: tl.constexpr,
+    DP: tl.constexpr,
+):
+    """Components as `score` and `add` need them. In the unit of a component, its factor is at most about 2^8."""
+    j = tl.program_id(0)
+    d = tl.arange(0, DP)
+    mask = (d < D)[:, None] & (d < D)[None, :]
+    factor = tl.load(factors + j * D * D + d[:, None] * D + d[None, :], mask=mask, other=0.0)
+    largest = tl.max(tl.max(tl.abs(factor), axis=1), axis=0)
+    exponent = (largest.to(tl.int64, bitcast=True) >> 52) - 1022  # as that of frexp
+    unit = ((1031 - exponent) << 52).to(tl.float64, bitcast=True)  # 2^(8 - exponent)
+    factor *= unit
+    rounded = factor.to(tl.float32).to(tl.float16)
+    square = j * DP * DP + d[:, None] * DP + d[None, :]
+    tl.store(high + square, rounded)
+    tl.store(low + square, (factor - rounded.to(tl.float64)).to(tl.float32).to(tl.float16))
+    middle = tl.load(center + d, mask=d < D, other=0.0)
+    mean = tl.load(exact_means + j * D + d, mask=d < D, other=0.0)
+    moved = ((mean - middle) * scale).to(tl.float32)
+    tl.store(means + j * DP + d, moved)
+    tl.store(shift + j * D + d, mean - (moved.to(tl.float64) / scale + middle), mask=d < D)
+    tl.store(origin + d, middle.to(tl.float32))
+    tl.store(offsets + j, tl.load(exact_offsets + j).to(tl.float32))
+    tl.store(halves + j, (0.5 / ((unit * scale) * (unit * scale))).to(tl.float32))
 
 
 class FullComponents:
@@ -148,48 +207,50 @@ class FullComponents:
 
     def __init__(self, means: np.ndarray, factor: np.ndarray, offset: np.ndarray, origin: np.ndarray, extent: float,
                  device: torch.device):  # fmt: skip
-        k, self.d = means.shape
-        self.width = max(16, triton.next_power_of_2(self.d))
+        self.k, self.d = k, d = means.shape
+        self.width = width = max(16, triton.next_power_of_2(d))
         self.scale = 2.0 ** (7 - math.frexp(extent)[1]) if extent > 0 else 1.0
-        self.center = origin.astype(np.float32).astype(np.float64)
-        moved = ((means - self.center) * self.scale).astype(np.float32)
-        self.means = moved.astype(np.float64) / self.scale + self.center  # as the device has them
-        units = np.ldexp(1.0, 8 - np.frexp(np.abs(factor).max(axis=(1, 2)))[1])  # factors are then up to about 2^8
-        halves = 0.5 / (units * self.scale) ** 2
-        arrays = [factor * units[:, None, None], self.center[None], moved, offset, halves, means - self.means]
-        flat = torch.from_numpy(np.concatenate([each.ravel() for each in arrays])).to(device)  # one copy is faster
-        scaled, center, moved, offset, halves, self.shift = (
-            part.view(each.shape) for part, each in zip(flat.split([each.size for each in arrays]), arrays, strict=True)
-        )
-        padded = torch.zeros(k, self.width, self.width, dtype=torch.float64, device=device)
-        padded[:, : self.d, : self.d] = scaled
-        high = padded.half()
-        rows = torch.zeros(k + 1, self.width, device=device)
-        rows[:, : self.d] = torch.cat([center, moved])
-        self.on_device = [rows[0], rows[1:], high, (padded - high.double()).half(), offset.float(), halves.float()]
+        center = origin.astype(np.float32).astype(np.float64)
+        arrays = [each.ravel() for each in (factor, means, offset, center)]
+        pinned = torch.empty(sum(map(len, arrays)), dtype=torch.float64, pin_memory=True)
+        np.concatenate(arrays, out=pinned.numpy())
+        exact = pinned.to(device, non_blocking=True).split([len(each) for each in arrays])  # one copy is faster
+        self.shift = torch.empty(k, d, dtype=torch.float64, device=device)
+        vectors = torch.empty(1 + k, width, device=device)
+        scalars = torch.empty(2, k, device=device)
+        self.factors = torch.empty(2, k, width, width, dtype=torch.float16, device=device)
+        self.origin, self.means, self.offsets, self.halves = vectors[0], vectors[1:], *scalars
+        prepare[(k,)](
+            *exact, self.origin, self.means, self.shift, *self.factors, self.offsets, self.halves, self.scale, d, width,
+            num_warps=8 if width == 128 else 4,
+        )  # fmt: skip
 
     def sums(self, X: torch.Tensor) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
         """Sums of r (k,), of r (x - m) (k, d) and of r (x - m)(x - m)' (k, d, d) about the means; log-likelihood."""
-        (k, d), size = self.means.shape, max(1024, SCORES // len(self.means))
-        parts = [self._part(X[start : start + size]) for start in range(0, len(X), size)]
-        weight, sum_dx, sum_dxx, logs = (sum(each) for each in zip(*parts, strict=True))
-        sum_dx, sum_dxx = sum_dx[:, :d] / self.scale, sum_dxx[:, :d, :d] / self.scale**2
+        k, d, width, size = self.k, self.d, self.width, max(1024, SCORES // self.k)
+        totals = torch.zeros(k + k * width + k * width**2, dtype=torch.float64, device=X.device)
+        logs = sum(self._part(X[start : start + size], totals) for start in range(0, len(X), size))
+        weight, sum_dx, sum_dxx = totals.split([k, k * width, k * width**2])
+        sum_dx = sum_dx.view(k, width)[:, :d] / self.scale
+        sum_dxx = sum_dxx.view(k, width, width)[:, :d, :d] / self.scale**2
         shift = self.shift  # the rounding of the means to float32
         moved = sum_dx - 0.5 * weight[:, None] * shift
         cross = moved[:, :, None] * shift[:, None, :]
         sum_dx, sum_dxx = sum_dx - weight[:, None] * shift, sum_dxx - cross - cross.transpose(1, 2)
-        host = torch.cat([weight.ravel(), sum_dx.ravel(), sum_dxx.ravel(), logs.view(1)]).cpu().numpy()
-        weight, sum_dx, sum_dxx, logs = np.split(host, np.cumsum([k, k * d, k * d * d]))
+        results = torch.cat([weight, sum_dx.ravel(), sum_dxx.ravel(), logs.view(1)])
+        host = torch.empty(results.shape, dtype=torch.float64, pin_memory=True).copy_(results, non_blocking=True)
+        torch.cuda.current_stream(X.device).synchronize()
+        weight, sum_dx, sum_dxx, logs = np.split(host.numpy().copy(), np.cumsum([k, k * d, k * d * d]))
         return weight, sum_dx.reshape(k, d), sum_dxx.reshape(k, d, d), float(logs[0])
 
-    def _part(self, X: torch.Tensor) -> list[torch.Tensor]:
-        origin, means, high, low, offsets, halves = self.on_device
-        n, k, width = len(X), len(means), self.width
+    def _part(self, X: torch.Tensor, totals: torch.Tensor) -> torch.Tensor:
+        """Add the sums of some rows to `totals`; return their log-likelihood."""
+        n, k, width = len(X), self.k, self.width
         scores = torch.empty(k, n, device=X.device)
         block, warps = SCORE_BLOCKS[width]
         score[(triton.cdiv(n, block),)](
-            X, origin, means, high, low, offsets, halves, scores, n, k, self.scale, self.d, width, block,
-            num_warps=warps, num_stages=2 if width == 16 else 3,
+            X, self.origin, self.means, *self.factors, self.offsets, self.halves, scores, n, k, self.scale, self.d,
+            width, block, num_warps=warps, num_stages=2 if width == 16 else 3,
         )  # fmt: skip
         padded = max(16, triton.next_power_of_2(k))
         columns = max(16, 8192 // padded)
@@ -197,12 +258,10 @@ class FullComponents:
         normalise[(len(logs),)](scores, logs, n, k, padded, columns, num_warps=4)
         chunks = max(1, min(triton.cdiv(n, 1024), triton.cdiv(1 << 14 if width <= 32 else 1 << 12, k)))
         rows = triton.cdiv(triton.cdiv(n, chunks), 64) * 64
-        weight, sum_dx, sum_dxx = (
-            torch.empty(chunks, k, *shape, device=X.device) for shape in ((), (width,), (width, width))
-        )
+        sums = torch.empty(chunks, len(totals), device=X.device)
         block, warps = BLOCKS[width]
         add[(k, chunks)](
-            X, origin, means, scores, weight, sum_dx, sum_dxx, n, k, rows, self.scale, self.d, width, block,
-            num_warps=warps,
-        )  # fmt: skip
-        return [each.sum(0, dtype=torch.float64) for each in (weight, sum_dx, sum_dxx)] + [logs.sum()]
+            X, self.origin, self.means, scores, sums, n, k, rows, self.scale, self.d, width, block, num_warps=warps
+        )
+        add_chunks[(triton.cdiv(len(totals), 64),)](sums, totals, chunks, len(totals), 32, 64, num_warps=4)
+        return logs.sum()

@@ -15,6 +15,7 @@ from coterie.kernels.cuda.moved_sums import (
     cluster_statistics,
     count_moved,
     move,
+    plan_moved,
     sort_moved,
     sum_moved,
 )
@@ -76,38 +77,35 @@ class MovedSums:
         return moved[0]
 
     def _update_many(self, rows: CertifiedRows, previous: torch.Tensor) -> torch.Tensor:
+        """Rows that have moved are sorted by cluster first."""
         grid = (triton.cdiv(rows.n, 1024),)
         moves = torch.zeros(2, self.k, dtype=torch.int32, device=rows.device)
         count_moved[grid](rows.labels, previous, moves[0], moves[1], rows.n, 1024, num_warps=4)
-        self.sizes += moves[0] - moves[1]
-        entries = moves.sum(0, dtype=torch.int32)
-        ends = entries.cumsum(0, dtype=torch.int32)
-        sort_moved[grid](rows.labels, previous, ends - entries, self.moved_rows, rows.n, 1024, num_warps=4)
-        block, shares = min(triton.next_power_of_2(rows.d), 128), max(32, 32768 // self.k)
+        entries, ends, position = torch.empty(3, self.k, dtype=torch.int32, device=rows.device)
+        moved = torch.empty(1, dtype=torch.int32, device=rows.device)
+        plan_moved[(1,)](moves, self.sizes, entries, ends, position, moved, self.k, 1024, num_warps=4)
+        sort_moved[grid](rows.labels, previous, position, self.moved_rows, rows.n, 1024, num_warps=4)
+        block, shares = min(triton.next_power_of_2(rows.d), 128), max(16, 32768 // self.k)
         sum_moved[(self.k, shares, triton.cdiv(rows.d, block))](
             rows.X, rows.pivot, self.moved_rows, ends, entries, rows.squares, self.sums, self.squares, self.scale,
             rows.d, block, 1024 // block, shares, num_warps=1,
         )  # fmt: skip
-        return moves[0].sum()
+        return moved[0]
 
     def statistics(
         self, rows: CertifiedRows, centers: torch.Tensor, changed: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Sums of x - c (k, d), and one vector of all numbers that the host needs, which is copied at once.
 
-        These are the sizes (k,), the costs (k,), `changed`, whether centers are out of range, and the sum of squares.
+        These are sizes (k,), costs (k,), sums of squares (k,), `changed`, and whether centers are out of range.
         """
-        k = self.k
-        sums, squares, sizes = self.sums.sum(0), self.squares.sum(0), self.sizes.sum(0)
-        sum_dx = torch.empty(k, rows.d, dtype=torch.float64, device=rows.device)
-        host = torch.empty(2 * k + 3, dtype=torch.float64, device=rows.device)
-        cluster_statistics[(k,)](
-            sums, squares, sizes, rows.pivot, centers, sum_dx, host, 1.0 / self.scale, 1.0 / rows.square_scale,
-            k, rows.d, columns_at_once(rows.d), num_warps=1 if rows.d <= 128 else 4, enable_fp_fusion=False,
+        sum_dx = torch.empty(self.k, rows.d, dtype=torch.float64, device=rows.device)
+        host = torch.empty(3 * self.k + 2, dtype=torch.float64, device=rows.device)
+        cluster_statistics[(self.k,)](
+            self.sums, self.squares, self.sizes, rows.pivot, centers, changed, rows.out_of_range, sum_dx, host,
+            1.0 / self.scale, 1.0 / rows.square_scale, self.k, rows.d, columns_at_once(rows.d), len(self.sums),
+            num_warps=1 if rows.d <= 128 else 4, enable_fp_fusion=False,
         )  # fmt: skip
-        host[2 * k] = changed
-        host[2 * k + 1] = rows.out_of_range
-        host[2 * k + 2] = squares.sum() / rows.square_scale
         return sum_dx, host
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from coterie.kernels.cuda.digit_sums import MAX_ROWS, add_rows, store_sums
+from coterie.kernels.cuda.digit_sums import MAX_ROWS, add_rows, no_rows, store_sums
 from coterie.kernels.cuda.prepare_rows import as_integer
 
 
@@ -28,6 +28,35 @@ def count_moved(
     has_moved = (new != old) & (row < n)
     tl.atomic_add(arrived + new, 1, mask=has_moved, sem="relaxed")
     tl.atomic_add(left + old, 1, mask=has_moved & (old >= 0), sem="relaxed")
+
+
+@triton.jit
+def plan_moved(
+    moves,  # in   (2, k) numbers of rows that arrived, and that left
+    sizes,  # i/o  (k,)
+    entries,  # out  (k,) of each cluster in the list of moved rows
+    ends,  # out  (k,) of each cluster in this list
+    position,  # out  (k,) its start
+    moved,  # out  (1,) number of labels that have changed
+    k,
+    BK: tl.constexpr,
+):
+    """One program."""
+    last = tl.full([], 0, tl.int32)
+    total = tl.full([], 0, tl.int32)
+    for start in range(0, k, BK):
+        j = start + tl.arange(0, BK)
+        arrived = tl.load(moves + j, mask=j < k, other=0)
+        left = tl.load(moves + k + j, mask=j < k, other=0)
+        count = arrived + left
+        end = last + tl.cumsum(count, axis=0)
+        tl.store(sizes + j, tl.load(sizes + j, mask=j < k, other=0) + arrived - left, mask=j < k)
+        tl.store(entries + j, count, mask=j < k)
+        tl.store(ends + j, end, mask=j < k)
+        tl.store(position + j, end - count, mask=j < k)
+        last += tl.sum(count, axis=0)
+        total += tl.sum(arrived, axis=0)
+    tl.store(moved, total)
 
 
 @triton.jit
@@ -126,12 +155,7 @@ def add_moved(
     copy = tl.program_id(0) % COPIES
     n_moved = tl.zeros([BN], tl.int32)
     for first in range(tl.program_id(0) * BN, total, turn):
-        a0 = tl.zeros([BK, BD], tl.float32)
-        a1 = tl.zeros([BK, BD], tl.float32)
-        a2 = tl.zeros([BK, BD], tl.float32)
-        a3 = tl.zeros([BK, BD], tl.float32)
-        a4 = tl.zeros([BK, BD], tl.float32)
-        side = tl.zeros([BK, 16], tl.float32)
+        a0, a1, a2, a3, a4, side = no_rows(BK, BD)
         for start in range(first, tl.minimum(first + turn, total), step):
             index = start + tl.arange(0, BN)
             row = tl.load(rows + index, mask=index < total, other=0).to(tl.int64)
@@ -157,33 +181,45 @@ def add_moved(
 
 @triton.jit
 def cluster_statistics(
-    sums,  # in   (k, D) int64
-    squares,  # in   (k,) int64
-    sizes,  # in   (k,) int32
+    sums,  # in   (COPIES, k, D) int64
+    squares,  # in   (COPIES, k) int64
+    sizes,  # in   (COPIES, k) int32
     pivot,  # in   (D,) float64
     centers,  # in   (k, D)
+    changed,  # in   (1,) number of labels that have changed
+    out_of_range,  # in   (1,) whether centers are out of range
     sum_dx,  # out  (k, D) of x - c
-    host,  # out  (2 k,) sizes, then sums of |x - c|²
+    host,  # out  (3 k + 2,) sizes, sums of |x - c|², and of |x - pivot|²; then the two numbers
     unit,
     square_unit,
     k,
     D: tl.constexpr,
     BD: tl.constexpr,
+    COPIES: tl.constexpr,
 ):
     """Sums about the pivot, converted to sums about the centers; one program for each cluster."""
     j = tl.program_id(0).to(tl.int64)
-    size = tl.load(sizes + j).to(tl.float64)
-    cost = tl.load(squares + j).to(tl.float64) * square_unit
+    copy = tl.arange(0, COPIES)
+    size = tl.sum(tl.load(sizes + copy * k + j), axis=0).to(tl.float64)
+    square = tl.sum(tl.load(squares + copy * k + j), axis=0).to(tl.float64) * square_unit
+    cost = square
     for start in tl.static_range(0, D, BD):
         d = start + tl.arange(0, BD)
-        total = tl.load(sums + j * D + d, mask=d < D, other=0).to(tl.float64) * unit
+        total = tl.zeros([BD], tl.int64)
+        for i in tl.static_range(COPIES):
+            total += tl.load(sums + (i * k + j) * D + d, mask=d < D, other=0)
+        scaled = total.to(tl.float64) * unit
         center = tl.load(centers + j * D + d, mask=d < D, other=0.0).to(tl.float64)
         center -= tl.load(pivot + d, mask=d < D, other=0.0)
-        difference = total - size * center
+        difference = scaled - size * center
         tl.store(sum_dx + j * D + d, difference, mask=d < D)
-        cost -= tl.sum(center * (total + difference), axis=0)
+        cost -= tl.sum(center * (scaled + difference), axis=0)
     tl.store(host + j, size)
     tl.store(host + k + j, cost)
+    tl.store(host + 2 * k + j, square)
+    if j == 0:
+        tl.store(host + 3 * k, tl.load(changed).to(tl.float64))
+        tl.store(host + 3 * k + 1, tl.load(out_of_range).to(tl.float64))
 
 
 @triton.jit

@@ -25,7 +25,7 @@ LARGEST = tl.constexpr(2147483647)
 
 
 @triton.jit
-def _three_smallest(a1, a2, a3, b1, b2, b3):
+def three_smallest(a1, a2, a3, b1, b2, b3):
     first = tl.minimum(a1, b1)
     second = tl.minimum(tl.maximum(a1, b1), tl.minimum(a2, b2))
     third = tl.minimum(tl.minimum(a3, b3), tl.minimum(tl.maximum(a1, b2), tl.maximum(a2, b1)))
@@ -47,23 +47,42 @@ def _slack(norm, error, bounds):
 
 
 @triton.jit
-def _bits(score):
+def as_bits(score):
     return score.to(tl.int32, bitcast=True)
 
 
 @triton.jit
-def _float(bits):
+def as_float(bits):
     return bits.to(tl.float32, bitcast=True)
 
 
 @triton.jit
-def _store(best, second, third, label, other, row_norms, bounds, labels, seconds, limits, row, inside):
+def store_candidates(
+    best, second_column, third_column, best_column, other_column, second_group, third_group, row_norms, bounds, labels,
+    seconds, limits, row, inside, BK: tl.constexpr, BITS: tl.constexpr, COMPARED: tl.constexpr,
+):  # fmt: skip
+    """Labels from the best three minima by column, the columns of the best two, and the next two minima by group.
+
+    `COMPARED` are the bits that minima by column and by group have in common.
+    """
+    mask: tl.constexpr = (1 << BITS) - 1
+    in_same_column = as_float(as_bits(second_group) & COMPARED) < as_float(as_bits(second_column) & COMPARED)
+    other_score = tl.where(in_same_column, second_group, second_column)
+    other_column = tl.where(in_same_column, best_column, other_column)
+    tile = as_bits(best) & mask
+    other_tile = as_bits(other_score) & mask
+    in_same_group = (tile == other_tile) & (best_column % 8 == other_column % 8)
+    third_score = tl.minimum(
+        tl.where(in_same_column, second_column, third_column), tl.where(in_same_group, second_group, third_group)
+    )
+    label = tile * BK + best_column
+    other = other_tile * BK + other_column
     norm = tl.load(row_norms + row * 2, mask=inside, other=0.0)
     error = tl.load(row_norms + row * 2 + 1, mask=inside, other=0.0)
     limit = best + _slack(norm, error, bounds)
-    is_unsure = ~(second > limit)
+    is_unsure = ~(other_score > limit)
     tl.store(labels + row, tl.where(is_unsure, label | UNSURE, label), mask=inside)
-    tl.store(seconds + row, tl.where(third > limit, other, other | UNSURE), mask=inside & is_unsure)
+    tl.store(seconds + row, tl.where(third_score > limit, other, other | UNSURE), mask=inside & is_unsure)
     tl.store(limits + row, limit, mask=inside & is_unsure)
 
 
@@ -73,33 +92,24 @@ def _store_from_partitions(
     BITS: tl.constexpr,
 ):  # fmt: skip
     """Combine minima by column (n, BK) and the three smallest minima by group, for each class of columns (n, 8)."""
-    mask: tl.constexpr = (1 << BITS) - 1
     column = tl.arange(0, BK)
     far = tl.full(by_column.shape, FAR, tl.float32)
-    best, second_column, third_column = tl.reduce((by_column, far, far), 1, _three_smallest)
-    _, second_group, third_group = tl.reduce((first, second, third), 1, _three_smallest)
+    best, second_column, third_column = tl.reduce((by_column, far, far), 1, three_smallest)
+    _, second_group, third_group = tl.reduce((first, second, third), 1, three_smallest)
     best_column = tl.min(tl.where(by_column == best[:, None], column[None, :], BK), axis=1)
     is_other = (by_column == second_column[:, None]) & (column[None, :] != best_column[:, None])
     other_column = tl.min(tl.where(is_other, column[None, :], BK - 1), axis=1)
-    in_same_column = second_group < second_column
-    other_score = tl.minimum(second_column, second_group)
-    other_column = tl.where(in_same_column, best_column, other_column)
-    tile = _bits(best) & mask
-    other_tile = _bits(other_score) & mask
-    in_same_group = (tile == other_tile) & (best_column % 8 == other_column % 8)
-    third_score = tl.minimum(
-        tl.where(in_same_column, second_column, third_column), tl.where(in_same_group, second_group, third_group)
-    )
-    label = tile * BK + best_column
-    other = other_tile * BK + other_column
-    _store(best, other_score, third_score, label, other, row_norms, bounds, labels, seconds, limits, row, inside)
+    store_candidates(
+        best, second_column, third_column, best_column, other_column, second_group, third_group, row_norms, bounds,
+        labels, seconds, limits, row, inside, BK, BITS, -1,
+    )  # fmt: skip
 
 
 @triton.jit
 def _add_tile(product, half_norm, tile, by_column, first, second, third, BN: tl.constexpr, BK: tl.constexpr,
               BITS: tl.constexpr):  # fmt: skip
     """Update the minima with the scores of one tile of centers."""
-    score = _float((_bits(half_norm[None, :] - product) & -(1 << BITS)) | tile)
+    score = as_float((as_bits(half_norm[None, :] - product) & -(1 << BITS)) | tile)
     by_column = tl.minimum(by_column, score)
     lowest = tl.min(tl.reshape(score, [BN, BK // 8, 8]), axis=1)
     third = tl.minimum(third, tl.maximum(second, lowest))
@@ -131,7 +141,7 @@ def scan_few(
     """
     d = tl.arange(0, DS)
     k = tl.arange(0, BK)
-    c = tl.trans(tl.load(centers + k[:, None] * DS + d[None, :]))
+    c = -tl.trans(tl.load(centers + k[:, None] * DS + d[None, :]))
     half_norm = tl.load(half_norms + k)
     for block in tl.range(tl.program_id(0), n_blocks, tl.num_programs(0), num_stages=STAGES):
         row = block.to(tl.int64) * BN + tl.arange(0, BN)
@@ -139,15 +149,16 @@ def scan_few(
         x = tl.load(rows + row[:, None] * DS + d[None, :], mask=inside[:, None], other=0.0)
         norm = tl.load(row_norms + row * 2, mask=inside, other=0.0)
         error = tl.load(row_norms + row * 2 + 1, mask=inside, other=0.0)
-        score = (half_norm[None, :] - tl.dot(x, c)) + (0.5 * norm * norm)[:, None]
-        folded = tl.reshape((_bits(score) & -BK) | k[None, :], [BN, 2, BK // 16, 8])
+        half = 0.5 * norm * norm
+        score = tl.dot(x, c, half_norm[None, :] + half[:, None])
+        folded = tl.reshape((as_bits(score) & -BK) | k[None, :], [BN, 2, BK // 16, 8])
         best, second = tl.reduce((tl.min(folded, axis=1), tl.max(folded, axis=1)), 1, _two_smallest)
         best, second = tl.reduce((best, second), 1, _two_smallest)
-        limit = _float(best) + _slack(norm, error, bounds) + 2.0 * tl.load(bounds + 2) * (0.5 * norm * norm)
-        is_unsure = ~(_float(second) > limit)
+        limit = as_float(best) + _slack(norm, error, bounds) + 2.0 * tl.load(bounds + 2) * half
+        is_unsure = ~(as_float(second) > limit)
         label = best & (BK - 1)
         tl.store(labels + row, tl.where(is_unsure, label | UNSURE, label), mask=inside)
-        tl.store(limits + row, limit - 0.5 * norm * norm + tl.load(bounds + 2) * norm * norm, mask=inside & is_unsure)
+        tl.store(limits + row, limit - half + tl.load(bounds + 2) * norm * norm, mask=inside & is_unsure)
 
 
 @triton.jit
