@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from coterie.kernels.plain.pairwise import METRICS, differences
+
 Array = np.ndarray[Any, Any]
 
 # Linkage methods: update formulas of the distance to a merged cluster. The last two need squared distances.
@@ -56,6 +58,14 @@ def nearest_neighbour_chain(D: Array, size: Array, kind: int, equal: bool, progr
         _merge(D, size, merges, step, last, previous, kind, equal)
     progress(len(D) - 1)
     return merges
+
+
+def nearest_neighbour_chain_of_rows(
+    X: Array, D: Array, size: Array, kind: int, equal: bool, progress: Callable[[int], None]
+) -> Merges:
+    """The same for Euclidean distances of the rows `X`; `D` is memory for them."""
+    differences(X, X, METRICS.index("euclidean"), 1.0, D)
+    return nearest_neighbour_chain(D, size, kind, equal, progress)
 
 
 def generic_linkage(D: Array, size: Array, equal: bool, progress: Callable[[int], None]) -> Merges:
