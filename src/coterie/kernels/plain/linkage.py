@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coterie.kernels.plain.pairwise import METRICS, differences
-
 Array = np.ndarray[Any, Any]
 
 # Linkage methods: update formulas of the distance to a merged cluster. The last two need squared distances.
@@ -64,6 +62,8 @@ def nearest_neighbour_chain_of_rows(
     X: Array, D: Array, size: Array, kind: int, equal: bool, progress: Callable[[int], None]
 ) -> Merges:
     """The same for Euclidean distances of the rows `X`; `D` is memory for them."""
+    from coterie.kernels.plain.pairwise import METRICS, differences  # imports SciPy, which compiled kernels do not need
+
     differences(X, X, METRICS.index("euclidean"), 1.0, D)
     return nearest_neighbour_chain(D, size, kind, equal, progress)
 
