@@ -1,7 +1,6 @@
 """Pause Python's garbage collection while many objects are created that stay: imports and compilers.
 
-A collection looks at all objects of the process, and finds next to nothing to delete at such times. It takes about a
-third of the time to import Numba.
+A collection looks at all objects of the process, and finds next to nothing to delete at such times.
 """
 
 from __future__ import annotations
