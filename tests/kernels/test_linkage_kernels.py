@@ -153,6 +153,14 @@ def test_distances_computed_when_they_are_needed_give_the_same_merges_to_the_bit
                 assert share == 1 if name == "one chain" else share < 0.5, (name, kind, equal, share)
 
 
+def test_rows_that_cannot_be_written_need_no_kernels_of_their_own():
+    X = np.random.default_rng(8).normal(size=(40, 3))
+    compiled.nearest_neighbour_chain_of_rows(X, np.empty((40, 40)), np.ones(40), AVERAGE, False, nothing)
+    spanning_tree.prim(X, nothing)
+    ward.ward(X, np.ones(40), nothing)
+    assert not any(rows.mutable for (rows,) in neighbours.pack.signatures)
+
+
 def test_merges_of_rows_are_those_of_numpy():
     for name, X in tables(90, 3, np.float64).items():
         heights = [

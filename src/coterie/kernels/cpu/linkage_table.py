@@ -16,6 +16,7 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
+from coterie.kernels.cpu import read_only
 from coterie.kernels.cpu.jit import jit
 from coterie.kernels.cpu.neighbours import distances_to_point, offset, pack, tile_width
 from coterie.kernels.cpu.vectors import Vectors
@@ -59,7 +60,7 @@ def table_of_distances(D: np.ndarray, size: np.ndarray) -> Table:
 
 def table_of_rows(X: np.ndarray, D: np.ndarray, size: np.ndarray) -> Table:
     """Each row of X as a cluster; `D` (n, n) is memory for their Euclidean distances."""
-    tiles = pack(X)
+    tiles = pack(read_only(X))
     return _table(D, size, np.full(len(X), -1), tiles, np.empty(len(tiles) // X.shape[1], X.dtype), 0)
 
 
