@@ -1,7 +1,7 @@
 """The first call in a fresh process beside later ones, for work that users often do once.
 
-Packages are imported and compiled kernels are on disk before the first call. So it includes loading the kernels, and
-memory that the process uses for the first time.
+Packages are imported before the first call, and compiled kernels and bytecode are on disk. So it includes loading the
+kernels, and memory that the process uses for the first time.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
+from tempfile import TemporaryDirectory
 from time import perf_counter, process_time
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ from benchmarks.harness import (
     best_variant,
     is_disturbed,
     main,
+    own_bytecode,
     race,
     raw,
     timing_notes,
@@ -206,10 +208,11 @@ def line(label: str, size: tuple[int, ...], outcomes: Race) -> tuple[list[str], 
 
 def run(options: Options) -> Result:
     races: dict[str, Race] = {}
-    for label, row in ROWS.items():
-        competitors = [competitor for competitor in COMPETITORS if competitor.name in row.works]
-        case = {"row": label, "quick": options.quick}
-        races[label] = race("bench_cold:measure", case, competitors, options.turns(3), options=options)
+    with TemporaryDirectory(prefix="benchmarks-") as folder:
+        for label, row in ROWS.items():
+            competitors = [competitor for competitor in COMPETITORS if competitor.name in row.works]
+            case, env = {"row": label, "quick": options.quick}, own_bytecode(folder)
+            races[label] = race("bench_cold:measure", case, competitors, options.turns(3), options=options, env=env)
     sizes = {label: row.quick if options.quick else row.sizes for label, row in ROWS.items()}
     made = [line(label, sizes[label], outcomes) for label, outcomes in races.items()]
     header = [

@@ -23,6 +23,7 @@ from benchmarks.harness import (
     is_disturbed,
     main,
     names_of,
+    own_bytecode,
     race,
     raw,
     timing_notes,
@@ -67,8 +68,7 @@ def run_case(size: tuple[int, int, int], rounds: int, options: Options) -> dict[
     """Every round starts from an empty kernel cache, once; its second visit finds the cache warm."""
     merged: dict[str, Race] = {"cold": {}, "warm": {}}
     with TemporaryDirectory(prefix="benchmarks-") as folder:
-        # Installed peers have bytecode; a source tree may not. A common fresh folder makes them equal.
-        bytecode = {"PYTHONPYCACHEPREFIX": str(Path(folder, "bytecode")), "PYTHONDONTWRITEBYTECODE": ""}
+        bytecode = own_bytecode(folder)
         fill = {**bytecode, "NUMBA_CACHE_DIR": str(Path(folder, "fill"))}
         visit(size, options, fill)
         for turn in range(rounds):

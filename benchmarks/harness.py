@@ -120,6 +120,11 @@ def _answer(target: str, competitor: Competitor, case: Mapping[str, Any], env: M
     return answer
 
 
+def own_bytecode(folder: str) -> dict[str, str]:
+    """Environment with a folder for bytecode. Installed peers have bytecode; a source tree may not."""
+    return {"PYTHONPYCACHEPREFIX": str(Path(folder, "bytecode")), "PYTHONDONTWRITEBYTECODE": ""}
+
+
 def best_variant(outcomes: Race, cost: Callable[[Outcome], float]) -> dict[str, Outcome]:
     """One outcome per library: its cheapest variant, or a failed one if all failed."""
     best: dict[str, Outcome] = {}

@@ -1,7 +1,9 @@
-"""What this machine can do at best on all cores: multiply-adds per second and bytes read per second."""
+"""What this machine can do at best: multiply-adds, bytes read, bytes used for the first time, import of Numba."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
@@ -19,6 +21,7 @@ from benchmarks import load
 from benchmarks.harness import Options, cores, main
 from benchmarks.report import Result, Table
 
+CACHES = (2**19, 2**23)  # bytes that fit into the second and the third level of many processors
 ACCUMULATORS = 12  # covers latency times ports of current cores, and with two operands fits 16 registers
 
 
@@ -102,6 +105,49 @@ def read_gbytes(size: int, repeats: int) -> float:
     return size / fastest(calls, repeats) / 1e9
 
 
+@njit(nogil=True, fastmath=True)
+def read_often(x: np.ndarray, times: int) -> float:
+    total = 0.0
+    for _ in range(times):
+        for i in range(x.shape[0]):
+            total += x[i]
+        x[0] = total  # or the compiler would read once
+    return total
+
+
+def one_core_gbytes(size: int) -> float:
+    """GB/s of repeated sums over the same ``size`` bytes on one core: the bandwidth of the cache that holds them."""
+    x, times = np.zeros(size // 8), 2**28 // size
+    read_often(x, 1)
+    return times * size / fastest([partial(read_often, x, times)], 5) / 1e9
+
+
+def first_use_gbytes(size: int) -> tuple[float, float]:
+    """GB/s of writing to each page of new memory: of the first array, and the best of later ones.
+
+    A virtual machine may have to get the pages of the first array from its host.
+    """
+    rates = []
+    for _ in range(4):
+        memory = np.empty(size, np.uint8)
+        begin = perf_counter()
+        memory[::4096] = 1
+        rates.append(size / (perf_counter() - begin) / 1e9)
+        del memory
+    return rates[0], max(rates[1:])
+
+
+def import_seconds(module: str, repeats: int = 3) -> float:
+    """Best time of an import in a new process that has imported scikit-learn, without collections of garbage."""
+    program = (
+        "import gc, time, sklearn.cluster; gc.disable(); begin = time.perf_counter(); "
+        f"import {module}; print(time.perf_counter() - begin)"
+    )
+    command = [sys.executable, "-c", program]
+    outputs = [subprocess.run(command, capture_output=True, text=True, check=True).stdout for _ in range(repeats)]
+    return min(map(float, outputs))
+
+
 @cache
 def measure(quick: bool = False) -> dict[str, float]:
     """GFLOP/s by type, GB/s read, and the cores that others used meanwhile."""
@@ -118,11 +164,14 @@ def measure(quick: bool = False) -> dict[str, float]:
 
 
 def run(options: Options) -> Result:
-    found = measure(options.quick)
+    found, fresh = measure(options.quick), first_use_gbytes(2**27 if options.quick else 2**30)
     rows = [
         ["float32 FMA", f"{found['float32']:.0f} GFLOP/s"],
         ["float64 FMA", f"{found['float64']:.0f} GFLOP/s"],
         ["memory read", f"{found['read']:.1f} GB/s"],
+        *([f"{size >> 10} kB read on one core", f"{one_core_gbytes(size):.0f} GB/s"] for size in CACHES),
+        ["memory used for the first time: first array, later ones", "{:.1f}, {:.1f} GB/s".format(*fresh)],
+        ["import of Numba", f"{import_seconds('numba'):.3f} s"],
     ]
     warning = "**Disturbed**: other processes were running; the peak is higher and every share of it lower."
     notes = [warning] if found["foreign_cores"] > load.TOLERATED else []

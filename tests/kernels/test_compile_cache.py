@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numba.core import caching
 
-from coterie import errors, interrupts
+from coterie import errors, garbage, interrupts
 from coterie.kernels.cpu import compile_cache, jit
 
 CPU = Path(jit.__file__).parent
@@ -160,7 +160,8 @@ def imported(file):
 
 
 def test_kernels_import_from_files_that_are_hashed_only():
-    plain_python = {"coterie.interrupts", "coterie.errors.ParameterError"}  # never called by compiled code
+    # never called by compiled code
+    plain_python = {"coterie.interrupts", "coterie.errors.ParameterError", "coterie.garbage.no_collection"}
     for file in CPU.rglob("*.py"):
         outside = {name for name in imported(file) if not name.startswith("coterie.kernels.")} - plain_python
         assert not outside, f"{file.name} imports {outside}: changes there would leave old compiled code in use"
@@ -194,7 +195,7 @@ def package(tmp_path):
     for name in ("jit", "compile_cache", "compiler", "level", "package_kernels", "references", "tuple_model"):
         shutil.copy(CPU / f"{name}.py", cpu)
     shutil.copy(CPU.parent / "compile_notice.py", cpu.parent)
-    for module in (errors, interrupts):
+    for module in (errors, garbage, interrupts):
         shutil.copy(module.__file__, cpu.parents[1])
     (cpu / "outer.py").write_text(OUTER)
     return cpu
@@ -210,3 +211,18 @@ def test_a_change_in_an_inner_file_is_compiled_and_code_on_disk_is_loaded_withou
         printed += subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.split()
     assert printed == ["2", "compiled", "True", "2", "loaded", "False", "21", "compiled", "True"]
     assert len(list((tmp_path / "cache").rglob("outer*.nbc"))) == 1  # the file of the old state was replaced
+
+
+def test_a_kernel_on_disk_that_creates_arrays_needs_no_compiler(tmp_path):
+    program = """
+import numpy as np
+from numba.core.runtime import rtsys
+from coterie.kernels.cpu.neighbours import pack
+arrays = [pack(np.full((3, 2), float(i))) for i in range(1, 100)]
+assert [array[0] for array in arrays] == list(range(1, 100))
+print(sum(pack.stats.cache_hits.values()), rtsys._init)
+"""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", program]
+    runs = [subprocess.run(command, env=environment, capture_output=True, text=True, check=True) for _ in range(2)]
+    assert [run.stdout.split() for run in runs] == [["0", "True"], ["1", "False"]]

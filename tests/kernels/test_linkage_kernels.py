@@ -8,7 +8,7 @@ import pytest
 from scipy.spatial.distance import cdist, pdist, squareform
 
 from coterie import machine
-from coterie.kernels.cpu import centroid_linkage, kd_tree, neighbour_chain, neighbours, spanning_tree, ward
+from coterie.kernels.cpu import centroid_linkage, kd_tree, neighbour_chain, neighbours, pairwise, spanning_tree, ward
 from coterie.kernels.cpu import linkage as compiled
 from coterie.kernels.plain import linkage as plain
 from coterie.kernels.plain.linkage import AVERAGE, COMPLETE, WARD, Merges
@@ -126,6 +126,48 @@ def test_compiled_merges_are_those_of_numpy(method, n, dtype):
     X, weight = rng.normal(size=(n, 4)).astype(dtype), rng.uniform(0.5, 3, size=n)
     got, want = by_matrix(compiled, X, weight, method), by_matrix(plain, X, weight, method)
     np.testing.assert_allclose(got, want, rtol=1e-3 if dtype == np.float32 else 1e-9)
+
+
+def tables(n: int, d: int, dtype: type) -> dict[str, np.ndarray]:
+    """Rows whose clusters are first read early, late, and all before the first merge."""
+    rng = np.random.default_rng(n + d)
+    blobs = rng.normal(size=(n, d)) + 20 * np.sort(rng.integers(0, 4, n))[:, None]
+    made = {"normal": rng.normal(size=(n, d)), "blobs": blobs, "ties": rng.integers(0, 3, (n, d))}
+    made["one chain"] = np.column_stack([1.01 ** np.arange(n), *rng.normal(size=(d - 1, n)) * 1e-9])[::-1]
+    return {name: np.ascontiguousarray(X, dtype) for name, X in made.items()}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n, d", [(2, 1), (65, 3), (257, 2), (1500, 5)])  # columns of the last move together four times
+def test_distances_computed_when_they_are_needed_give_the_same_merges_to_the_bit(n, d, dtype):
+    weight = np.random.default_rng(0).uniform(0.5, 3, size=n)
+    for name, X in tables(n, d, dtype).items():
+        for kind, equal in [KINDS["complete"], KINDS["average"], KINDS["weighted"]]:
+            D, memory = np.empty((n, n), dtype), np.full((n, n), np.nan, dtype)
+            pairwise.differences(X, X, 1, 1.0, D)
+            want = compiled.nearest_neighbour_chain(D, weight, kind, equal, nothing)
+            got = compiled.nearest_neighbour_chain_of_rows(X, memory, weight, kind, equal, nothing)
+            assert all(map(np.array_equal, got, want)), (name, kind, equal)
+            if n > 256:
+                share = np.mean(~np.isnan(memory).all(axis=1))  # of the memory that was used
+                assert share == 1 if name == "one chain" else share < 0.5, (name, kind, equal, share)
+
+
+def test_rows_that_cannot_be_written_need_no_kernels_of_their_own():
+    X = np.random.default_rng(8).normal(size=(40, 3))
+    compiled.nearest_neighbour_chain_of_rows(X, np.empty((40, 40)), np.ones(40), AVERAGE, False, nothing)
+    spanning_tree.prim(X, nothing)
+    ward.ward(X, np.ones(40), nothing)
+    assert not any(rows.mutable for (rows,) in neighbours.pack.signatures)
+
+
+def test_merges_of_rows_are_those_of_numpy():
+    for name, X in tables(90, 3, np.float64).items():
+        heights = [
+            kernel.nearest_neighbour_chain_of_rows(X, np.empty((90, 90)), np.ones(90), AVERAGE, False, nothing).height
+            for kernel in (plain, compiled)
+        ]
+        np.testing.assert_allclose(*map(np.sort, heights), rtol=1e-9, err_msg=name)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -115,7 +115,8 @@ def linkage(
 
     For the same float64 distances, 'complete', 'average' and 'weighted' return exactly SciPy's matrix, also for ties.
     The other methods may break ties, and near ties due to rounding, in another way. If the matrix of distances does not
-    fit into memory, an error is raised before the computation starts.
+    fit into memory, an error is raised before the computation starts. For Euclidean distances of up to 24 columns, only
+    those rows of it are computed that are needed at the same time: a quarter or less in most cases.
 
     References
     ----------

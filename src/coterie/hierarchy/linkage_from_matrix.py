@@ -16,7 +16,10 @@ from coterie.distances.precomputed import check_values
 from coterie.hierarchy.linkage_from_rows import rescale_heights, scale_to_unit
 from coterie.hierarchy.linkage_input import empty_matrix
 from coterie.hierarchy.linkage_methods import Method, ReportMerges
-from coterie.kernels.plain.linkage import CENTROID, COMPLETE, WARD, Merges
+from coterie.kernels.plain.linkage import AVERAGE, CENTROID, COMPLETE, WARD, Merges
+
+# Up to this number of columns, distances are computed when they are needed: in less memory, and not slower.
+FEW_COLUMNS = 24
 
 
 def merge_rows(
@@ -26,6 +29,12 @@ def merge_rows(
     D = empty_matrix(len(rows), rows.dtype)
     if isinstance(distance, Euclidean) and distance.root:
         unit_rows, exponent = scale_to_unit(rows)
+        if method.kind in (COMPLETE, AVERAGE) and rows.shape[1] <= FEW_COLUMNS:
+            kernel = kernels.select("linkage", *rows.shape)
+            merges: Merges = kernel.nearest_neighbour_chain_of_rows(
+                unit_rows, D, weight, method.kind, method.equal, progress
+            )
+            return merges._replace(height=rescale_heights(merges.height, exponent))
         fill(D, unit_rows, SquaredEuclidean() if method.squared else Euclidean(), n_jobs)
     else:
         pairwise(X, metric=distance, out=D, n_jobs=n_jobs)

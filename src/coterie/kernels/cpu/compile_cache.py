@@ -16,8 +16,9 @@ import uuid
 from functools import cache
 from pathlib import Path
 
+import llvmlite.binding as llvm
 from numba.core.caching import FunctionCache
-from numba.core.runtime import rtsys
+from numba.core.runtime._nrt_python import c_helpers
 from numba.core.serialize import dumps
 
 from coterie.kernels.cpu.compiler import load_result
@@ -46,6 +47,16 @@ def sources_at_import() -> str:
     return hash_sources()
 
 
+@cache
+def _add_runtime_symbols() -> None:
+    """Tell LLVM the addresses of Numba's C functions for the memory of arrays.
+
+    Numba does so too before it first compiles, and then compiles functions that kernels on disk already contain.
+    """
+    for name, address in c_helpers.items():
+        llvm.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
+
+
 class KernelCache(FunctionCache):
     """The compiled code of one kernel: from the package, else from the folder that Numba chooses.
 
@@ -69,7 +80,7 @@ class KernelCache(FunctionCache):
 
     def load_overload(self, sig, context):
         """The compiled kernel, or None if there is no valid code of it."""
-        rtsys.initialize(context)  # for the memory of arrays; the rest of `context.refresh()` is only for the compiler
+        _add_runtime_symbols()  # the rest of `context.refresh()` is only for the compiler
         context = target_context(context)
         key = self._index_key(sig, context.codegen())
         for read in (self._read_package, self._read_file):

@@ -8,8 +8,6 @@ functions still run: without them some loops are not vectorised.
 
 from __future__ import annotations
 
-import gc
-
 from numba.core import compiler, types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
@@ -20,6 +18,7 @@ from numba.core.target_extension import dispatcher_registry, jit_registry
 from numba.core.targetconfig import ConfigStack
 from numba.core.typed_passes import IRLegalization
 
+from coterie.garbage import no_collection
 from coterie.kernels import compile_notice
 from coterie.kernels.cpu.level import Kernels, target_context
 from coterie.kernels.cpu.references import OmitReferences
@@ -133,13 +132,8 @@ class KernelCompiler(compiler.Compiler):
 
     def compile_extra(self, func):
         compile_notice.send()
-        enabled = gc.isenabled()
-        gc.disable()  # the compiler creates millions of small objects, and little garbage
-        try:
+        with no_collection():
             return super().compile_extra(func)
-        finally:
-            if enabled:
-                gc.enable()
 
 
 class InnerCompiler(KernelCompiler):

@@ -97,6 +97,26 @@ def lane_minima(typingctx, numbers, start, count, best, index):
 
 
 @intrinsic
+def distances_to_point(typingctx, tiles, first, out, count, d):
+    """Euclidean distances of the points of all tiles to the one whose coordinates begin at `first`.
+
+    `count` is whole tiles. These are the bits of `pairwise.differences`.
+    """
+    sig = types.void(tiles, first, out, count, d)
+
+    def codegen(context, b, sig, args):
+        v = Vectors("tiles first out count d", context, b, sig, args)
+        tiles0, point0, out0 = v.start("tiles"), v.start("tiles", v["first"]), v.start("out")
+        with v.repeat(i64(0), v["count"], RUN * v.lanes, []) as tile:
+            squares = _squares(v, v.at(tiles0, b.mul(tile.t, v["d"])), point0, RUN * v.lanes)
+            for r in range(RUN):
+                v.store(v.call("sqrt", squares[r]), v.at(out0, b.add(tile.t, i64(r * v.lanes))))
+        return context.get_dummy_value()
+
+    return sig, codegen
+
+
+@intrinsic
 def update_nearest(typingctx, tiles, point, near, link, number, count, best, index, d):
     """Update `near`, squared distances to a growing set, with `point`; then the minimum of `near` by lane.
 
@@ -168,11 +188,11 @@ def _update_and_minimize(of_all):
     return codegen
 
 
-def _squares(v, tile, point):
-    """Squared distances of the points of a tile to `point`."""
+def _squares(v, tile, point, stride=1):
+    """Squared distances of the points of a tile to `point`, whose coordinates are `stride` numbers apart."""
     b = v.b
     with v.repeat(i64(0), v["d"], 1, [v.zero] * RUN) as column:
-        c = v.spread(b.load(v.at(point, column.t)))
+        c = v.spread(b.load(v.at(point, b.mul(column.t, i64(stride)))))
         numbers = v.at(tile, b.mul(column.t, i64(RUN * v.lanes)))
         for r in range(RUN):
             difference = b.fsub(v.load(v.at(numbers, r * v.lanes)), c)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from coterie.kernels.cpu import read_only
 from coterie.kernels.cpu.jit import jit
 from coterie.kernels.cpu.kd_tree import MAX_DEPTH, build, search, set_groups
 from coterie.kernels.cpu.linkage import root
@@ -30,7 +31,7 @@ class Forest(NamedTuple):
 def prim(X: np.ndarray, progress: Callable[[int], None]) -> tuple[np.ndarray, np.ndarray]:
     """Ends of the edges of a minimum spanning tree, by Prim's algorithm; O(n^2 d) time, O(n d) memory."""
     n = len(X)
-    tiles, last = pack(X), -(-n // tile_width(X.itemsize)) * tile_width(X.itemsize)
+    tiles, last = pack(read_only(X)), -(-n // tile_width(X.itemsize)) * tile_width(X.itemsize)
     near, link, row_of = np.full(last, np.inf, X.dtype), np.zeros(last, np.int32), np.arange(n)
     inner, outer, newest = np.empty(n - 1, np.int64), np.empty(n - 1, np.int64), np.zeros(1, np.int64)
     done = 0

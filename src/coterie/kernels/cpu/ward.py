@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from coterie.kernels.cpu import read_only
 from coterie.kernels.cpu.jit import jit
 from coterie.kernels.cpu.kd_tree import MAX_DEPTH, build, remove, search, update, ward_distance
 from coterie.kernels.cpu.neighbour_chain import follow, new_chain, push, truncate
@@ -46,7 +47,8 @@ def single_clusters(X: np.ndarray, weight: np.ndarray) -> Clusters:
     tile_weight = np.ones(-(-n // width) * width, X.dtype)
     tile_weight[:n] = weight
     row = np.arange(n)
-    return Clusters(pack(X), tile_weight, row, row.copy(), X.astype(np.float64), weight.astype(np.float64))
+    centers, weights = X.astype(np.float64), weight.astype(np.float64)
+    return Clusters(pack(read_only(X)), tile_weight, row, row.copy(), centers, weights)
 
 
 @jit

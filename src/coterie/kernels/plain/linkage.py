@@ -58,6 +58,16 @@ def nearest_neighbour_chain(D: Array, size: Array, kind: int, equal: bool, progr
     return merges
 
 
+def nearest_neighbour_chain_of_rows(
+    X: Array, D: Array, size: Array, kind: int, equal: bool, progress: Callable[[int], None]
+) -> Merges:
+    """The same for Euclidean distances of the rows `X`; `D` is memory for them."""
+    from coterie.kernels.plain.pairwise import METRICS, differences  # imports SciPy, which compiled kernels do not need
+
+    differences(X, X, METRICS.index("euclidean"), 1.0, D)
+    return nearest_neighbour_chain(D, size, kind, equal, progress)
+
+
 def generic_linkage(D: Array, size: Array, equal: bool, progress: Callable[[int], None]) -> Merges:
     """Merge the two closest centers repeatedly; `D` are squared distances, and is overwritten."""
     np.fill_diagonal(D, np.inf)
