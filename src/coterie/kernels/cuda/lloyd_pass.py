@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 from threading import Lock
 from typing import Any
 
 import torch
 import triton
 
+from coterie.garbage import no_collection
 from coterie.kernels.cuda.certified import CertifiedRows, exponent
 from coterie.kernels.cuda.moved_sums import (
     add_moved,
@@ -152,22 +152,17 @@ class LloydPass:
 
     def _capture(self, rows: CertifiedRows, labels: torch.Tensor) -> None:
         """Record all launches of a pass. Python must not delete other graphs meanwhile, so it collects no garbage."""
-        with CAPTURE:
-            graph, stream, was_enabled = torch.cuda.CUDAGraph(), torch.cuda.Stream(rows.device), gc.isenabled()
-            gc.disable()
+        with CAPTURE, no_collection():
+            graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream(rows.device)
             torch.cuda.synchronize(rows.device)
-            try:
-                with torch.cuda.stream(stream):
-                    graph.capture_begin(capture_error_mode="thread_local")
-                    try:
-                        rows.scan(self.centers, labels if self.sums.is_few else None)
-                        changed = self.sums.update(rows, labels)
-                        self.results = self.sums.statistics(rows, self.centers, changed)
-                    finally:
-                        graph.capture_end()
-            finally:
-                if was_enabled:
-                    gc.enable()
+            with torch.cuda.stream(stream):
+                graph.capture_begin(capture_error_mode="thread_local")
+                try:
+                    rows.scan(self.centers, labels if self.sums.is_few else None)
+                    changed = self.sums.update(rows, labels)
+                    self.results = self.sums.statistics(rows, self.centers, changed)
+                finally:
+                    graph.capture_end()
             self.graph = graph
 
 
