@@ -36,6 +36,7 @@ def test_a_missing_folder_is_named(tmp_path):
         ("ragged.csv", b"x,y\n1,2\n1,2,3,4\n", "cannot read"),
         ("binary.csv", b"x,y\n\x00\x01,1\n2,3\n", "it is not text"),
         ("page.html", b"<p>", "tables end in .csv, .tsv"),
+        ("table.csv.gz", b"x", "it is compressed. Decompress it first"),
     ],
 )
 def test_an_unreadable_file_is_rejected_in_one_line(tmp_path, name, content, message):

@@ -174,7 +174,8 @@ class TableOptions(OptionGroup):
 
     output: Annotated[Path | None, Parameter(
         alias="-o",
-        help="Write the table with a cluster column: .csv, .tsv, .parquet, .arrow, .feather, .ndjson, or .npy (labels)."
+        help="Write the table with a cluster column: .csv, .tsv, .parquet, .arrow, .feather, .ndjson, .xlsx, or .npy "
+        "(labels)."
     )] = None  # fmt: skip
     safe_csv: Annotated[bool, Parameter(
         help="Write a single quote before text that a spreadsheet program would run as a formula (.csv and .tsv).",

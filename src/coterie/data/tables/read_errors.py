@@ -11,6 +11,7 @@ from coterie.data.tables.suffixes import READABLE
 from coterie.errors import InputError, ParameterError
 
 STANDARD_INPUT = Path("-")
+COMPRESSED = (".gz", ".bz2", ".xz", ".zip", ".zst")
 DATA_FRAME = Path("data frame")  # a table in memory
 
 
@@ -36,6 +37,8 @@ def check_table_file(path: Path) -> None:
 
 def unknown_suffix(path: Path) -> InputError:
     """The error of a file whose suffix is not that of a table."""
+    if path.suffix.lower() in COMPRESSED:
+        return InputError(f'cannot read "{path}": it is compressed. Decompress it first.')
     return InputError(f'cannot read "{path}": tables end in {join_words(READABLE, "or")}.')
 
 
