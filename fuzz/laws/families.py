@@ -67,17 +67,22 @@ def densities_are_those_of_scipy(case: Case) -> None:
         require_close(values, IN_SCIPY[name](family, X), "log_prob", 1e-6, 1e-6)
 
 
-def rows_with_one_maximum(case: Case, n: int, d: int) -> np.ndarray:
-    """The likelihood of Student's t has several maxima on rows in clusters, and rounding chooses between them."""
-    one_cluster = case.subject == "families.StudentT"
-    return support(case, case.draw.rng.normal(size=(n, d)) if one_cluster else tables.blobs(case.draw, n, d))
+def rows_with_one_maximum(case: Case, low: int, high: int) -> np.ndarray:
+    """From `low` to `high` rows on which the likelihood has one maximum.
+
+    That of Student's t has several on rows in clusters, and none if a row has a large share of the weight.
+    """
+    d = case.draw.integer(2, 3)
+    if case.subject == "families.StudentT":
+        return support(case, case.draw.rng.normal(size=(case.draw.integer(low + 12, high + 12), d)))
+    return support(case, tables.blobs(case.draw, case.draw.integer(low, high), d))
 
 
 @law(FAMILIES, weight=3)
 def a_fit_is_a_maximum(case: Case) -> None:
     """No other parameters, such as those fitted to other rows, make the rows more likely."""
-    n, d = case.draw.integer(8, 60), case.draw.integer(2, 3)
-    X = rows_with_one_maximum(case, n, d)
+    X = rows_with_one_maximum(case, 8, 60)
+    n, d = X.shape
     w = case.draw.one_of([None, case.draw.rng.integers(1, 4, size=n).astype(float)])
     new = maker(case, d)
     family = attempt(new().fit, X, w)
@@ -94,8 +99,8 @@ def a_fit_is_a_maximum(case: Case) -> None:
 
 @law(FAMILIES)
 def weights_of_families_are_repeated_rows(case: Case) -> None:
-    n, d = case.draw.integer(8, 40), case.draw.integer(2, 3)
-    X = rows_with_one_maximum(case, n, d)
+    X = rows_with_one_maximum(case, 8, 40)
+    n, d = X.shape
     w = case.draw.rng.integers(0, 4, size=n)
     w[:6] = 1
     new = maker(case, d)
