@@ -6,18 +6,15 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from coterie.garbage import no_collection
-
 
 def attach(package: str, homes: dict[str, str], modules: tuple[str, ...] = ()) -> Callable[[str], Any]:
     """A ``__getattr__`` for `package`; `homes` maps names to the modules that define them, `modules` are submodules."""
 
     def __getattr__(name: str) -> Any:
-        with no_collection():
-            if name in homes:
-                return getattr(import_module(homes[name]), name)
-            if name in modules:
-                return import_module(f"{package}.{name}")
+        if name in homes:
+            return getattr(import_module(homes[name]), name)
+        if name in modules:
+            return import_module(f"{package}.{name}")
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return __getattr__

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from copy import copy
 from typing import Any, Self
@@ -12,7 +11,7 @@ import numpy as np
 from coterie.core.stored import stored
 from coterie.errors import ParameterError
 from coterie.families.family import Family
-from coterie.families.groups import Groups, as_slice, column_indices
+from coterie.families.groups import Groups, as_group, as_slice, column_indices
 
 
 def _is_consistent(family: dict[str, Any], lengths: dict[str, int]) -> bool:
@@ -73,7 +72,7 @@ class Product(Family):
 
         if hasattr(self, "_groups"):
             return self._groups
-        groups = [(as_family(family), columns) for family, columns in map(_group, self.groups)]
+        groups = [(as_family(family), columns) for family, columns in map(as_group, self.groups)]
         indices = sorted(j for _, columns in groups for j in columns)
         if indices != list(range(len(indices))) or not all(columns for _, columns in groups):
             raise ParameterError(f"groups must contain each column (0, 1, ...) exactly once; got columns {indices}")
@@ -249,15 +248,3 @@ class Product(Family):
             for family, columns in self.families
         )
         return f"Product({'; '.join(groups)})"
-
-
-def _group(group: Any) -> tuple[Any, list[int]]:
-    """A family and the numbers of its columns."""
-    try:
-        family, columns = group
-        return family, [operator.index(j) for j in columns]
-    except (TypeError, ValueError):
-        raise ParameterError(
-            "groups must be pairs of a family and the numbers of its columns, such as ('poisson', [0, 2]); got "
-            f"{group!r}"
-        ) from None

@@ -11,8 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coterie.garbage import no_collection
-
 SMALL = 1 << 17  # multiply-adds up to which NumPy is faster than loading compiled kernels
 COMPILED = (
     "plain" if find_spec("numba") is None else "cpu"
@@ -122,5 +120,4 @@ def compile_pair(
 
 @cache
 def _load(module: str) -> ModuleType:
-    with no_collection():
-        return import_module(f"coterie.kernels.{module}")
+    return import_module(f"coterie.kernels.{module}")

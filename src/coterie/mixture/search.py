@@ -20,7 +20,8 @@ PROPER_RUNS = 3  # minimum number of short runs without degenerate components, f
 BATCHES = 10  # maximum number of batches of short runs until there are as many
 NOISE = 1e-3  # share of random numbers in the responsibilities from which the best runs are finished
 FEW_ROWS = 2e9  # multiply-adds of `STEPS` below which a table has few rows
-FEW_ROWS_PER_COMPONENT = 20  # below this number, new starts also move single rows
+# below one of these numbers, new starts also move single rows
+FEW_ROWS_PER_COMPONENT, FEW_ROWS_PER_COLUMN = 20, 8  # the second one: of a component, for each column
 CALL = 1e5  # multiply-adds that one step of a batch costs at least, however few its runs
 
 
@@ -193,14 +194,22 @@ class Search:
             patience = self.effort.patience * (2 if self.has_few_rows else 1)
         while self.steps_left > 0 and without_gain < patience:
             starts, n_splits = self._new_starts(candidates, skip)
-            best = self.short_runs(starts, max(1, len(starts) // 4))
+            best = self._best_quarters(starts)
             before, candidates = candidates, self.converge(best, candidates)
             is_better = self._is_better(candidates, before)
             without_gain, skip = (0, 0) if is_better else (without_gain + 1, skip + n_splits)
         return candidates
 
-    def _new_starts(self, candidates: Candidates, skip: int) -> tuple[np.ndarray, int]:
-        """Starts made from the candidates, and how many of them split a component; the first `skip` are left out."""
+    def _best_quarters(self, starts: list[np.ndarray]) -> Any:
+        """Of each kind of starts, the best quarter after short runs: the kinds do not compete with each other."""
+        params, objective, _ = self._advance(self.trials.first(np.concatenate(starts)), SHORT)
+        order = np.lexsort([objective, self.trials.degeneracy(params)])
+        kind = np.repeat(np.arange(len(starts)), [len(each) for each in starts])
+        best = [order[kind[order] == i][: max(1, len(each) // 4)] for i, each in enumerate(starts)]
+        return select(params, np.concatenate(best))
+
+    def _new_starts(self, candidates: Candidates, skip: int) -> tuple[list[np.ndarray], int]:
+        """Starts made from the candidates, by kind, and how many split a component; the first `skip` are left out."""
         trials, params = self.trials, candidates.params
         count = max(4, min(self.n_starts // 2, self.steps_left // (4 * SHORT)))
         splits = split_and_merge(trials, select(params, [0]), int(np.ceil(self.effort.splits * count)), skip)
@@ -209,9 +218,10 @@ class Search:
         if len(candidates.objective) > 1:
             starts.append(cross(trials, params, count_of_others))
         is_proper = candidates.degeneracy == 0
-        if trials.n < FEW_ROWS_PER_COMPONENT * trials.k and is_proper[0]:
+        few_rows = trials.k * max(FEW_ROWS_PER_COMPONENT, FEW_ROWS_PER_COLUMN * trials.d)
+        if trials.n < few_rows and is_proper[0]:
             starts.append(exchange(trials, select(params, is_proper), 2 * count_of_others))
-        return np.concatenate(starts), len(splits)
+        return starts, len(splits)
 
     def _is_better(self, candidates: Candidates, before: Candidates) -> bool:
         """Whether the best of the candidates is better than the best of those before."""

@@ -36,7 +36,7 @@ class Trials(ABC):
 
     def __init__(self, model: Any, chunk: Chunk, rng: np.random.Generator):
         self.model, self.rng = model, rng
-        self.n, self.k = chunk.X.shape[0], model.n_components
+        (self.n, self.d), self.k = chunk.X.shape, model.n_components
         self.w: np.ndarray = np.asarray(chunk.w)
         self.known = chunk.y  # (n,) known components, -1 if unknown
 
