@@ -16,7 +16,7 @@ from coterie.kernels.cuda.device_array import as_numpy
 from coterie.kernels.cuda.seeding_pass import MAX_POINTS, ROWS, Layout, launch, scale_of, table_of
 
 GROUP = 128  # blocks of rows whose sums are added first
-FOUND = tl.constexpr(0)  # places in the state: number of centers,
+CENTERS = tl.constexpr(0)  # places in the state: number of centers,
 CANDIDATES = tl.constexpr(1)  # number of candidates of this round,
 IS_DONE = tl.constexpr(2)  # whether no more rounds are needed,
 BEST = tl.constexpr(3)  # the best candidate,
@@ -93,8 +93,8 @@ def sample_rows(
         for start in range(0, n_groups, GROUP):
             mass = tl.load(groups + (start + g) * 16, mask=start + g < n_groups, other=0.0)
             if group == start:  # all groups so far are below the target
-                found, before = _find(mass, target, before, group)
-                group = found.to(tl.int32)
+                place, before = _find(mass, target, before, group)
+                group = place.to(tl.int32)
         group = tl.minimum(group, n_groups - 1)
         first = group * GROUP
         mass = tl.load(sums + (first + g) * 16, mask=first + g < n_blocks, other=0.0).to(tl.float64)
@@ -117,9 +117,9 @@ def sample_rows(
             e = x - tl.load(X + center * D + d, mask=d < D, other=0.0).to(tl.float32)
             square += tl.sum(e * e, axis=0)
         after = tl.where(m > 0, tl.minimum(cost, square * factor), cost).to(tl.float64)
-        is_kept = (cost > 0) & (tl.load(u + tl.num_programs(0) + i) * cost < after)
+        accepted = (cost > 0) & (tl.load(u + tl.num_programs(0) + i) * cost < after)
         tl.store(rows + i, row)
-        tl.store(is_accepted + i, is_kept.to(tl.int32))
+        tl.store(is_accepted + i, accepted.to(tl.int32))
 
 
 @triton.jit
@@ -145,19 +145,19 @@ def next_candidates(
         m = tl.load(state + CANDIDATES)
         best = tl.load(state + BEST)
         has_mass = tl.load(state + HAS_MASS) > 0
-        found = tl.load(state + FOUND)
+        n_centers = tl.load(state + CENTERS)
         is_new = (m > 0) & has_mass
         center = tl.load(candidates + best, mask=is_new, other=0)
-        tl.store(centers + found, center, mask=is_new)
-        found += is_new.to(tl.int32)
+        tl.store(centers + n_centers, center, mask=is_new)
+        n_centers += is_new.to(tl.int32)
         i = tl.arange(0, BC)
-        kept = tl.load(is_accepted + i, mask=i < draws, other=0)
-        order = tl.cumsum(kept, axis=0)
-        n_kept = tl.minimum(tl.sum(kept, axis=0), size)
-        count = tl.where((n_kept == size) | (m == 0), n_kept, 0)
+        accepted = tl.load(is_accepted + i, mask=i < draws, other=0)
+        order = tl.cumsum(accepted, axis=0)
+        n_accepted = tl.minimum(tl.sum(accepted, axis=0), size)
+        count = tl.where((n_accepted == size) | (m == 0), n_accepted, 0)
         p = tl.arange(0, 16)
         is_candidate = (p > 0) & (p <= count)
-        is_here = (kept > 0)[None, :] & (order[None, :] == p[:, None])
+        is_here = (accepted > 0)[None, :] & (order[None, :] == p[:, None])
         row = tl.sum(tl.where(is_here, tl.load(rows + i, mask=i < draws, other=0)[None, :], 0), axis=1)
         square = tl.zeros([16], tl.float64)
         for start in range(0, DS, BD):
@@ -171,10 +171,10 @@ def next_candidates(
             tl.store(table + p[:, None] * DS + d[None, :], (e * scale).to(tl.float32))
             tl.store(table + 17 * DS + d, origin)
         tl.store(table + 16 * DS + p, square.to(tl.float32))
-        is_done = (found >= k) | ~has_mass | ((m == 0) & (count == 0))
+        is_done = (n_centers >= k) | ~has_mass | ((m == 0) & (count == 0))
         tl.debug_barrier()  # all warps have read the state
         tl.store(candidates + p, row, mask=is_candidate)
-        tl.store(state + FOUND, found)
+        tl.store(state + CENTERS, n_centers)
         tl.store(state + CANDIDATES, count)
         tl.store(state + IS_DONE, is_done.to(tl.int32))
 
@@ -234,5 +234,5 @@ class Rounds:
 
     def progress(self) -> tuple[int, bool]:
         """The number of centers that were found, and whether no more can be found or are needed."""
-        found, _, is_done, *_ = self.state.tolist()
-        return found, bool(is_done)
+        n_centers, _, is_done, *_ = self.state.tolist()
+        return n_centers, bool(is_done)
