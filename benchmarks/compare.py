@@ -23,6 +23,7 @@ HERE, OTHER = "this checkout", "the other"
 COMPETITORS = tuple(Competitor(key, "coterie", lambda X, plan: None) for key in (HERE, OTHER))
 LLOYD = [(2_000_000, 2, 8), (1_000_000, 16, 64), (500_000, 32, 256), (200_000, 128, 256), (50_000, 384, 1000)]
 FITS = [(200_000, 16, 64), (100_000, 32, 256), (500_000, 8, 20), (50_000, 128, 100)]
+SEARCHES = [(200, 4, 3), (2_000, 8, 5)]
 SMALL = (2_000, 4, 5)
 
 
@@ -34,6 +35,10 @@ def rows_and_start(n: int, d: int, k: int, *, iterations: int, tol: float, dtype
 def mixture(n: int, d: int, k: int, *, form: str) -> tuple[Any, ...]:
     X = data.blobs(n, d, k, data.OVERLAPPING, dtype="float64")
     return X, MixturePlan(k, form, 10, 0.0, data.mixture_start(X, k, form))
+
+
+def groups_of(n: int, d: int, k: int) -> tuple[Any, ...]:
+    return *bench_cold.groups(n, d, k), k
 
 
 def counts(n: int, d: int, k: int, *, family: str) -> tuple[Any, ...]:
@@ -56,6 +61,9 @@ def rows() -> Iterator[tuple[str, Row]]:
     for form in ("full", "diag"):
         make = partial(mixture, form=form)
         yield f"Gaussian mixture, {form}", Row((200_000, 16, 20), SMALL, make, {OURS: COTERIE_MIXTURE.fit})
+    for size in SEARCHES:
+        label = f"Gaussian mixture with its search, {' x '.join(map(count, size))}"
+        yield label, Row(size, (60, 2, 2), groups_of, {OURS: _searched})
     for family in ("poisson", "bernoulli"):
         make = partial(counts, family=family)
         yield f"{family} mixture", Row((50_000, 16, 10), SMALL, make, {OURS: bench_families.coterie})
@@ -64,6 +72,12 @@ def rows() -> Iterator[tuple[str, Row]]:
 
 def _from_rows(fit: Any) -> Any:
     return lambda X, k: fit(X, Plan(k, 100, 0.0, None, 0))
+
+
+def _searched(X: Any, k: int) -> Any:
+    from coterie import GaussianMixture
+
+    return GaussianMixture(k, random_state=0).fit(X)
 
 
 def measure(competitor: Competitor, case: dict[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,9 @@ A test fails if the page logs an error, requests anything from elsewhere, or is 
 
 from __future__ import annotations
 
+import sys
+import traceback
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -16,8 +19,11 @@ both_sizes = pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"
 OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
+@dataclass
 class PageVisit(Visit):
-    """The page of the app in a browser."""
+    """The page of the app in a browser, and the addresses that it waits for."""
+
+    waiting: list[str] = field(default_factory=list)
 
     def go(self, name: str) -> None:
         """Open one of the steps by its link."""
@@ -29,9 +35,18 @@ class PageVisit(Visit):
             self.page.locator(".another > summary").click()
 
     def wait(self, selector: str, seconds: float = 30) -> Any:
-        found = self.page.locator(selector).first
-        found.wait_for(timeout=1000 * seconds)
-        return found
+        from playwright.sync_api import TimeoutError
+
+        element = self.page.locator(selector).first
+        try:
+            element.wait_for(timeout=1000 * seconds)
+        except TimeoutError as error:
+            state = f"the page waits for {self.waiting}, logged {self.errors}"
+            text = self.page.locator("body").inner_text()
+            raise AssertionError(
+                f"waited in vain for {selector}; {state}, and shows:\n{text}\nThe server:\n{_stacks()}"
+            ) from error
+        return element
 
     def button(self, name: str, exact: bool = True) -> Any:
         return self.page.get_by_role("button", name=name, exact=exact)
@@ -60,6 +75,12 @@ class PageVisit(Visit):
         self.settle()
 
 
+def _stacks() -> str:
+    """What the other threads of this process do: the server is one of them."""
+    stacks = [traceback.format_stack(frame) for frame in sys._current_frames().values()]
+    return "\n".join("".join(stack) for stack in stacks if not any("_stacks" in line for line in stack))
+
+
 @pytest.fixture
 def open_page(chromium, server, client):
     """A function that opens the page and returns a `PageVisit`; every call is another browser window."""
@@ -77,6 +98,9 @@ def open_page(chromium, server, client):
         page.on("pageerror", lambda error: seen.errors.append(error.stack or str(error)))
         own = (server.address, "data:", "blob:")
         page.on("request", lambda asked: None if asked.url.startswith(own) else seen.outside.append(asked.url))
+        page.on("request", lambda asked: seen.waiting.append(asked.url))
+        for end in ("requestfinished", "requestfailed"):
+            page.on(end, lambda asked: seen.waiting.remove(asked.url))
         page.goto(server.url)
         page.goto(f"{server.address}#/{step}")
         seen.wait(".page > :not(.empty:has-text('Loading'))")

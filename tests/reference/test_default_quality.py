@@ -45,5 +45,10 @@ def test_the_default_is_within_half_a_percent_on_public_tables(name):
     """With any seed; where every row can be on a center, the cost is zero but for rounding."""
     cells = {cell: best for cell, (_, best) in read().items() if cell.estimator == name}
     assert len(cells) > 0
-    costs = {(*cell, seed): (cell.default(seed), best) for cell, best in cells.items() for seed in range(3)}
-    assert {key: cost / best for key, (cost, best) in costs.items() if cost > WORSE * best + 1e-12} == {}
+    worse = {}
+    for cell, stored in cells.items():
+        costs = [cell.default(seed) for seed in range(3)]
+        best = min(stored, *costs)
+        if max(costs) > WORSE * best + 1e-12:
+            worse[cell] = [cost / best for cost in costs]
+    assert worse == {}

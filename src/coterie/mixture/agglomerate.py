@@ -135,7 +135,8 @@ class _Clusters:
         self.cost[i, others] = self.cost[others, i] = cost
         best = int(cost.argmin())
         self.nearest[i], self.lowest[i], self.is_stale[i] = others[best], cost[best], False
-        self.is_stale[others[np.isin(self.nearest[others], (i, j))]] = True
+        nearest = self.nearest[others]
+        self.is_stale[others[(nearest == i) | (nearest == j)]] = True
         is_closer = cost <= self.lowest[others]
         closer = others[is_closer]
         self.nearest[closer], self.lowest[closer], self.is_stale[closer] = i, cost[is_closer], False
