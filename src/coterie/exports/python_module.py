@@ -53,6 +53,8 @@ def predict(row):
             text = None
         else:
             text = str(value).lower() if isinstance(value, bool) else str(value)
+            if text not in levels and isinstance(value, float) and value.is_integer():
+                text = str(int(value))
         x.extend(size if text == level else 0.0 for level, size in zip(levels, sizes))
     if all(value is None for value in x):
         return None

@@ -28,6 +28,7 @@ from coterie.preparation.column_selection import (
 )
 from coterie.preparation.detect_readings import detect_readings
 from coterie.preparation.name_lists import shell_names
+from coterie.preparation.one_hot import categories_of
 from coterie.preparation.preparation import Preparation, PreparedRows, RawRows
 from coterie.preparation.scaling import Matrix, Vector, blocks, extremes, fill_rows, fit_scale, means, quantiles
 from coterie.preparation.transforms import NO_TRANSFORM, TRANSFORMS, choose_transform, parse_transforms
@@ -173,10 +174,7 @@ def _unscaled(table: Table, selection: ColumnSelection, missing: Missing, method
     dtypes = [table.schema[name] for name in selection.numbers]
     return Preparation(
         selection.numbers,
-        {
-            name: tuple(sorted(table.column(name).cast(pl.String).drop_nulls().unique().to_list()))
-            for name in selection.categories
-        },
+        {name: categories_of(table.column(name)) for name in selection.categories},
         missing,
         fill=(),
         scale="none",

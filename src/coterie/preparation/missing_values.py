@@ -15,12 +15,13 @@ NAMED_TO_EXCLUDE = 3
 
 @dataclass(frozen=True)
 class MissingCounts(Stats):
-    """Numbers of missing and infinite values."""
+    """Numbers of missing and infinite values, and of values that are no category."""
 
     rows: Any
     incomplete_rows: Any  # rows with a missing value
     missing: Any  # (columns,)
     infinite: Any  # (numeric columns,)
+    unknown: Any  # (categorical columns,)
 
 
 def infinite_message(columns: tuple[str, ...], counts: MissingCounts, from_model: bool) -> str:

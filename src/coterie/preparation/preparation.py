@@ -15,6 +15,7 @@ from coterie.errors import InputError
 from coterie.preparation import Scale, missing_values
 from coterie.preparation.column_selection import check_column, check_types
 from coterie.preparation.missing_values import MissingCounts
+from coterie.preparation.one_hot import one_hot
 from coterie.preparation.scaling import Matrix, fill_rows, scale_rows
 from coterie.preparation.transforms import TRANSFORMS, apply_transforms, feature_name, first_invalid
 
@@ -145,7 +146,7 @@ class Preparation:
         """The values of all rows, or of the complete ones if others are dropped."""
         X = table.allocate((table.n_rows, len(self.names)), np.dtype(np.float32 if self.single else np.float64))
         row_mask = np.ones(table.n_rows, dtype=bool)
-        counts, has_missing, start, stop = MissingCounts(0, 0, 0, 0), False, 0, 0
+        counts, has_missing, start, stop = MissingCounts(0, 0, 0, 0, 0), False, 0, 0
         for batch in table.batches(self.columns):
             values, is_complete, batch_counts = self._values(batch)
             counts = counts + batch_counts
@@ -169,7 +170,9 @@ class Preparation:
         if self.mixed:
             model_input = table.frame(self.columns).filter(pl.Series(raw.row_mask))
         has_missing = raw.has_missing and not self.fill
-        return PreparedRows(raw.X, model_input, raw.row_mask, self._treatment(raw.counts), has_missing)
+        unknown = np.broadcast_to(raw.counts.unknown, len(self.categories)).tolist()
+        by_column = dict(zip(self.categories, unknown, strict=True))
+        return PreparedRows(raw.X, model_input, raw.row_mask, self._treatment(raw.counts), has_missing, by_column)
 
     def _values(self, batch: pl.DataFrame) -> tuple[Matrix, Mask, MissingCounts]:
         """Numbers and one-hot columns of a batch, the mask of complete rows, and numbers of missing values."""
@@ -178,23 +181,21 @@ class Preparation:
             X = numbers.to_numpy(order="c")
         else:
             X = np.empty((batch.height, 0), np.float32 if self.single else np.float64)
-        is_missing = np.isnan(X)
+        is_missing, unknown = np.isnan(X), list[int]()
         if self.series:  # missing values at the end of a series are not counted, unless all its values are missing
             at_end = np.logical_and.accumulate(is_missing[:, ::-1], axis=1)[:, ::-1]
             is_missing &= ~at_end | is_missing.all(axis=1, keepdims=True)
         if self.categories:
             is_null = [batch[name].is_null().to_numpy() for name in self.categories]
             is_missing = np.column_stack([is_missing, *is_null])
-            one_hot = [
-                (texts == value).fill_null(False).to_numpy()
-                for name, values in self.categories.items()
-                for texts in [batch[name].cast(pl.String)]
-                for value in values
-            ]
-            X = np.hstack([X, np.column_stack(one_hot).astype(X.dtype)])
+            parts = [one_hot(batch[name], values) for name, values in self.categories.items()]
+            unknown = [int((~part.any(axis=1) & ~null).sum()) for part, null in zip(parts, is_null, strict=True)]
+            X = np.hstack([X, np.hstack(parts).astype(X.dtype)])
         is_incomplete: Mask = np.asarray(is_missing.any(axis=1))
         infinite = np.isinf(X[:, : len(self.numbers)]).sum(axis=0)
-        counts = MissingCounts(len(X), int(is_incomplete.sum()), is_missing.sum(axis=0), infinite)
+        counts = MissingCounts(
+            len(X), int(is_incomplete.sum()), is_missing.sum(axis=0), infinite, np.array(unknown, dtype=int)
+        )
         return X, np.logical_not(is_incomplete), counts
 
     def _check_values(self, counts: MissingCounts) -> None:
@@ -236,6 +237,7 @@ class PreparedRows:
     row_mask: Mask  # (rows of the table,) rows that are used
     treatment: str  # of missing values, in words
     has_missing: bool  # whether X has missing values
+    unknown: dict[str, int]  # for each categorical column the number of rows with a value that is no category
 
     @property
     def n(self) -> int:

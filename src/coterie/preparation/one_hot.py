@@ -1,0 +1,55 @@
+"""Categories of columns, which are stored as text, and their one-hot columns."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from coterie.core.formatting import count
+
+NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d{1,3})?", re.ASCII)  # codes like 007 are no numbers
+TRUTH_VALUES = {"true": Decimal(1), "false": Decimal(0)}
+
+
+def categories_of(column: pl.Series) -> tuple[str, ...]:
+    """The values of a column as text, in alphabetical order."""
+    return tuple(sorted(column.cast(pl.String).drop_nulls().unique().to_list()))
+
+
+def one_hot(column: pl.Series, categories: Sequence[str]) -> NDArray[np.bool_]:
+    """For each row and category whether the row has it (n, categories)."""
+    texts = _as_written(column.cast(pl.String), categories)
+    columns = [(texts == category).fill_null(False).to_numpy() for category in categories]
+    return np.column_stack(columns) if columns else np.zeros((len(column), 0), dtype=bool)
+
+
+def unknown_warnings(unknown: Mapping[str, int]) -> tuple[str, ...]:
+    """Warnings about the number of rows of each column that have a value, but none of its categories."""
+    return tuple(
+        f'column "{name}": {count(n)} {"has" if n == 1 else "have"} a value that is not in the training data.'
+        for name, n in unknown.items()
+        if n
+    )
+
+
+def _as_written(texts: pl.Series, categories: Sequence[str]) -> pl.Series:
+    """Texts as the categories are written: 1.0 or true is the category 1, unless several categories have this value."""
+    unknown = set(texts.unique().drop_nulls().to_list()) - set(categories)
+    if not unknown:
+        return texts
+    values = [_value(category) for category in categories]
+    counts = Counter(values)
+    by_value = {value: category for value, category in zip(values, categories, strict=True) if counts[value] == 1}
+    return texts.replace({text: by_value[_value(text)] for text in unknown if _value(text) in by_value})
+
+
+def _value(text: str) -> Decimal | str:
+    """The number or truth value that a text means, or the text itself."""
+    text = text.strip()
+    if NUMBER.fullmatch(text):
+        return Decimal(text)
+    return TRUTH_VALUES.get(text.lower(), text)
