@@ -299,3 +299,14 @@ def test_bad_rows_are_rejected_by_name():
 def test_a_callback_that_returns_true_stops_the_fit():
     with pytest.raises(KeyboardInterrupt, match="the callback returned True"):
         HDBSCAN(callback=lambda progress: True).fit(BLOBS)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev"])
+def test_predict_returns_the_labels_of_rows_whose_distances_differ_by_rounding(metric):
+    """Sums of numbers with one decimal: heights of 0.8 and 0.8000000000000002 are two merges at the same density."""
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        X = np.round(2 * rng.normal(size=(rng.integers(8, 30), 1 + seed % 2)), 1)
+        method = ("eom", "leaf")[seed // 2 % 2]
+        model = HDBSCAN(3, min_samples=1 + seed % 4, metric=metric, cluster_selection_method=method).fit(X)
+        np.testing.assert_array_equal(model.predict(X), model.labels_, err_msg=str(seed))

@@ -5,13 +5,16 @@ from copy import deepcopy
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import has_fit_parameter
 
 import coterie
 from coterie.core.stored import CLASSES, stored
 from coterie.errors import ModelFileError
 from coterie.persistence import classes, container
-from persistence.fitted import COUNTS, FRAME, NAMES, X, fitted
+from persistence.fitted import COUNTS, FRAME, NAMES, UNFITTED, X, fitted
+from short_searches import short_searches
 
 ANSWERS = ("predict", "predict_proba", "score_samples", "transform", "score")
 
@@ -46,6 +49,11 @@ def same(a, b) -> bool:
     return a == b or a != a
 
 
+def takes_weights(model):
+    is_other = isinstance(model, Pipeline) or getattr(model, "method", None) == "diana"
+    return not is_other and has_fit_parameter(model, "sample_weight")
+
+
 def answers(model, rows):
     found = {}
     for verb in ANSWERS:
@@ -72,6 +80,18 @@ def test_the_same_model_gives_the_same_bytes(name, tmp_path):
     first = (tmp_path / "model.safetensors").read_bytes()
     assert (tmp_path / "twice.safetensors").read_bytes() == first
     assert (tmp_path / "again.safetensors").read_bytes() == first
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name in UNFITTED and takes_weights(UNFITTED[name][0])])
+def test_a_model_is_loaded_if_rows_of_its_fit_have_no_weight(name, tmp_path):
+    model, rows = UNFITTED[name]
+    weight = np.ones(rows.shape[0] if hasattr(rows, "shape") else len(rows))
+    weight[[0, 1, -1]] = 0.0
+    with short_searches():
+        model = clone(model).fit(rows, sample_weight=weight)
+    again = round_trip(model, tmp_path)
+    assert same(again, model)
+    assert same(answers(again, rows), answers(model, rows))
 
 
 def test_all_estimators_are_here():

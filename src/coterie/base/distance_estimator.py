@@ -31,7 +31,8 @@ class DistanceEstimator(EstimatorHTMLMixin, ClusterMixin, SklearnExport, BaseEst
     def _as_distance(self) -> Distance | None:
         """The distance; None if distances are precomputed."""
         if not self._is_precomputed:
-            return as_distance(self.metric, **(self.metric_params or {}))
+            params = (self.metric_params or {}).items()  # copied, since the caller may change an array later
+            return as_distance(self.metric, **{k: v.copy() if isinstance(v, np.ndarray) else v for k, v in params})
         if self.metric_params:
             raise ParameterError(
                 f"metric='precomputed' takes no metric_params; got {self.metric_params!r}: set metric_params=None"

@@ -55,14 +55,15 @@ class FittedRows:
 def densities(tree: CondensedTree, index: Array, distance: Array) -> tuple[Array, Array]:
     """The cluster of the condensed tree that each new row leaves last, and the density at which it leaves.
 
-    It is connected to row `index` of the fit at a mutual reachability distance, and leaves no later than that row.
+    It is connected to row `index` of the fit at a mutual reachability distance, and leaves no later than that row. If
+    it leaves with that row, it leaves the same cluster, even one that is split off at the same density.
     """
     with np.errstate(divide="ignore", over="ignore"):
         density, of_row = 1 / distance, tree.row_lambda[index]
     density = np.where(density >= of_row * (1 - NEARLY_EQUAL[4]), of_row, density)
-    cluster = tree.row_cluster[index]
+    cluster, leaves_before = tree.row_cluster[index], density < of_row
     while True:
-        is_before = (cluster > 0) & (tree.cluster_lambda[cluster] >= density)
+        is_before = leaves_before & (cluster > 0) & (tree.cluster_lambda[cluster] >= density)
         if not is_before.any():
             return cluster, density
         cluster = np.where(is_before, tree.cluster_parent[cluster], cluster)

@@ -189,6 +189,7 @@ class HDBSCAN(DensityEstimator):
         )
         self._distance, self._columns, self._clusters = objects.distance, (n, rows), selected.clusters
         A = None if objects.distance is None else objects.A
+        A = A.copy() if isinstance(A, np.ndarray) else A  # the caller may change X later
         self._rows = FittedRows(objects.distance, A, core, min_samples)
         self.n_clusters_, self.cluster_persistence_ = len(selected.clusters), selected.persistence
         results = selected.labels, selected.probabilities, tree.outlier_scores()

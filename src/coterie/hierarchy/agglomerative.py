@@ -34,7 +34,7 @@ CONNECTIVITY_LINKAGES = ("ward", "complete", "average", "single")
 
 
 @stored(
-    labels_="index<K N",
+    labels_="index<K *",
     _columns="tuple",
     _distance="none | <distance.*>",
     _clusters="<hierarchy.Centers> | <hierarchy.Members>",
