@@ -21,6 +21,7 @@ from coterie.jobs.training_summary import drift_warnings, unusual_rows
 from coterie.preparation import PreparationOptions
 from coterie.preparation.column_selection import DISTANCE, LABEL, NAME, NOISE, PROBABILITY, UNUSUAL
 from coterie.preparation.long_series import check_series, wide_series
+from coterie.preparation.missing_values import empty_warnings
 from coterie.preparation.one_hot import unknown_warnings
 from coterie.preparation.preparation import Preparation, PreparedRows
 from coterie.preparation.sklearn_steps import PreparedModel, load_preparation, read_columns, series_preparation
@@ -77,6 +78,7 @@ def execute(job: PredictJob, callback: Callback) -> PredictionResult:
         warnings=(
             *_unusual_warnings(unusual),
             *unknown_warnings(rows.unknown),
+            *empty_warnings(rows.empty),
             *(() if summary is None else drift_warnings(summary, preparation, rows)),
         ),
         output=None if job.output is None else str(job.output),

@@ -27,6 +27,7 @@ from coterie.preparation.column_selection import (
     select_columns,
 )
 from coterie.preparation.detect_readings import detect_readings
+from coterie.preparation.missing_values import empty_warnings
 from coterie.preparation.name_lists import shell_names
 from coterie.preparation.one_hot import categories_of
 from coterie.preparation.preparation import Preparation, PreparedRows, RawRows
@@ -117,6 +118,7 @@ def prepare(table: Table, options: PreparationOptions, method: Algorithm, callba
                 for name in equal_quartiles
             ),
             *_duplicate_warnings(rows.X),
+            *empty_warnings(rows.empty),
         ),
         notes=(*detected.notes, *transform_notes, *scale_notes),
     )

@@ -19,6 +19,7 @@ class MissingCounts(Stats):
 
     rows: Any
     incomplete_rows: Any  # rows with a missing value
+    empty_rows: Any  # rows without any value
     missing: Any  # (columns,)
     infinite: Any  # (numeric columns,)
     unknown: Any  # (categorical columns,)
@@ -43,6 +44,17 @@ def missing_message(columns: tuple[str, ...], counts: MissingCounts, other: str,
         return f"{first}\n  Use {drop}{other and f', or a model that was fitted with {other}'}."
     exclude = f"--exclude {_to_exclude(columns, counts.missing)}"
     return f"{first}\n  Choose one: {drop}, {other and f'{other}, '}or {exclude}."
+
+
+def empty_warnings(empty: int) -> tuple[str, ...]:
+    """A warning about rows without any value, all of whose values are filled."""
+    if not empty:
+        return ()
+    rows, their = ("row has", "Its") if empty == 1 else ("rows have", "Their")
+    what = f"{empty:,} {rows} no value in any column that is used."
+    return (
+        f"{what} {their} values are all filled, so the cluster means nothing: leave such rows out by --missing drop.",
+    )
 
 
 def by_column(columns: tuple[str, ...], counts: NDArray[np.integer]) -> str:

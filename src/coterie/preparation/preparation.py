@@ -146,7 +146,7 @@ class Preparation:
         """The values of all rows, or of the complete ones if others are dropped."""
         X = table.allocate((table.n_rows, len(self.names)), np.dtype(np.float32 if self.single else np.float64))
         row_mask = np.ones(table.n_rows, dtype=bool)
-        counts, has_missing, start, stop = MissingCounts(0, 0, 0, 0, 0), False, 0, 0
+        counts, has_missing, start, stop = MissingCounts(0, 0, 0, 0, 0, 0), False, 0, 0
         for batch in table.batches(self.columns):
             values, is_complete, batch_counts = self._values(batch)
             counts = counts + batch_counts
@@ -172,7 +172,8 @@ class Preparation:
         has_missing = raw.has_missing and not self.fill
         unknown = np.broadcast_to(raw.counts.unknown, len(self.categories)).tolist()
         by_column = dict(zip(self.categories, unknown, strict=True))
-        return PreparedRows(raw.X, model_input, raw.row_mask, self._treatment(raw.counts), has_missing, by_column)
+        empty, treatment = raw.counts.empty_rows if self.fill else 0, self._treatment(raw.counts)
+        return PreparedRows(raw.X, model_input, raw.row_mask, treatment, has_missing, by_column, empty)
 
     def _values(self, batch: pl.DataFrame) -> tuple[Matrix, Mask, MissingCounts]:
         """Numbers and one-hot columns of a batch, the mask of complete rows, and numbers of missing values."""
@@ -194,8 +195,9 @@ class Preparation:
         is_incomplete: Mask = np.asarray(is_missing.any(axis=1))
         infinite = np.isinf(X[:, : len(self.numbers)]).sum(axis=0)
         counts = MissingCounts(
-            len(X), int(is_incomplete.sum()), is_missing.sum(axis=0), infinite, np.array(unknown, dtype=int)
-        )
+            len(X), int(is_incomplete.sum()), int(is_missing.all(axis=1).sum()), is_missing.sum(axis=0), infinite,
+            np.array(unknown, dtype=int),
+        )  # fmt: skip
         return X, np.logical_not(is_incomplete), counts
 
     def _check_values(self, counts: MissingCounts) -> None:
@@ -238,6 +240,7 @@ class PreparedRows:
     treatment: str  # of missing values, in words
     has_missing: bool  # whether X has missing values
     unknown: dict[str, int]  # for each categorical column the number of rows with a value that is no category
+    empty: int  # number of rows without any value, all of whose values were filled
 
     @property
     def n(self) -> int:
