@@ -310,3 +310,11 @@ def test_predict_returns_the_labels_of_rows_whose_distances_differ_by_rounding(m
         method = ("eom", "leaf")[seed // 2 % 2]
         model = HDBSCAN(3, min_samples=1 + seed % 4, metric=metric, cluster_selection_method=method).fit(X)
         np.testing.assert_array_equal(model.predict(X), model.labels_, err_msg=str(seed))
+
+
+def test_fewer_rows_than_a_cluster_needs_are_noise_even_if_one_cluster_is_allowed():
+    X = np.random.default_rng(0).normal(size=(5, 2))
+    for rows in (X, X[:1]):
+        assert (HDBSCAN(7, allow_single_cluster=True).fit(rows).labels_ == -1).all()
+    weighted = HDBSCAN(7, allow_single_cluster=True).fit(X, sample_weight=np.full(5, 2.0))
+    assert weighted.n_clusters_ == 1

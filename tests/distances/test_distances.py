@@ -388,6 +388,13 @@ def test_equal_rows_have_standardised_distance_0():
     np.testing.assert_array_equal(pairwise(np.full((3, 2), -1e6), metric="seuclidean"), np.zeros((3, 3)))
 
 
+def test_standardised_distances_do_not_depend_on_the_scale_of_subnormal_numbers():
+    X = np.random.default_rng(0).normal(size=(5, 2))
+    expected = pairwise(X, metric="seuclidean")
+    np.testing.assert_allclose(pairwise(X * 1e-310, metric="seuclidean"), expected, rtol=1e-10)
+    np.testing.assert_allclose(pairwise((X * 1e-42).astype("f4"), metric="seuclidean"), expected, rtol=0.01)
+
+
 @pytest.mark.parametrize("n", [6, 200])
 def test_the_variances_of_seuclidean_can_be_given(n):
     X, V = rng.normal(size=(n, 4)), np.array([1.0, 4.0, 9.0, 0.5])

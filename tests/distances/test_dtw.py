@@ -129,6 +129,14 @@ def test_a_share_of_the_longer_series_is_a_radius():
     assert dtw(x, y, window=1.0) == dtw(x, y)
 
 
+@pytest.mark.parametrize(
+    "share, length, radius", [(0.1, 6, 0), (0.1, 30, 3), (0.29, 100, 29), (0.3, 10, 3), (0.19, 10, 1)]
+)
+def test_a_share_allows_at_most_that_many_time_points(share, length, radius):
+    for one, other in zip(SakoeChiba(share).band(length, length), SakoeChiba(radius).band(length, length), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_a_table_of_cells_is_a_window():
     x, y = series([20, 26])
     band = as_window(3).band(20, 26)

@@ -1,5 +1,6 @@
 """What a fit of a Gaussian mixture promises: the way of EM, the structures, and K-means as its limit."""
 
+import warnings
 from itertools import pairwise
 
 import numpy as np
@@ -216,3 +217,17 @@ def test_the_textbooks_mixture_of_unit_variances_takes_the_textbooks_steps():
     np.testing.assert_array_equal(model.covariances_, 1.0)
     np.testing.assert_array_equal(model.weights_, 0.5)
     assert model.n_parameters_ == 2
+
+
+@pytest.mark.parametrize("structure", ["EEV", "VEV", "EVE", "VVE"])
+def test_columns_of_very_different_units_are_a_warning_where_eigenvalues_are_compared(structure):
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(40, 2)), rng.normal(size=(40, 2)) + 9]) * [1e-4, 1e4]
+    model = GaussianMixture(2, covariance_type=structure, init_params="kmeans", random_state=0)
+    with pytest.warns(UserWarning, match="differ by a factor of 1e.08"):
+        model.fit(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.set_params(covariance_type="VVV").fit(X)
+        model.set_params(covariance_type=structure).fit(X * [1e4, 1e-4])
+        model.fit(np.column_stack([X * [1e4, 1e-4], np.ones(80)]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -180,8 +180,9 @@ class HDBSCAN(DensityEstimator):
         distances = RowDistances(objects.distance, objects.A, self.n_jobs)
         core, edges = reachability(distances, weight, min_samples, self._report(len(rows) - 1))
         Z = kernels.select("linkage", len(rows), 1).linkage_matrix(edges, len(rows))
-        tree = condense(Z, core, weight, self.min_cluster_size * (1 - ROUNDING))
-        selected = select_clusters(tree, rule)
+        min_size = self.min_cluster_size * (1 - ROUNDING)
+        tree = condense(Z, core, weight, min_size)
+        selected = select_clusters(tree, replace(rule, allow_single=rule.allow_single and weight.sum() >= min_size))
         self._check_columns(X, reset=True)
         self.single_linkage_tree_, self.condensed_tree_ = Z, tree
         self.minimum_spanning_tree_ = np.column_stack(

@@ -112,8 +112,8 @@ class StandardizedEuclidean(Euclidean):
 
     def prepare(self, X: Array) -> Array:
         varies = self.deviations_ > 0
-        factors = np.where(varies, 1 / np.where(varies, self.deviations_, 1.0), 0.0)
-        return np.ascontiguousarray(X * factors.astype(X.dtype))
+        scaled = X / np.where(varies, self.deviations_, 1.0)  # the inverse of a subnormal number would be infinite
+        return np.where(varies, scaled, 0.0).astype(X.dtype, order="C")
 
 
 @stored("distance.NanEuclidean")

@@ -41,7 +41,8 @@ class SakoeChiba:
 
     def band(self, n: int, m: int) -> Band:
         longer = max(n, m)
-        radius = round(self.radius * longer) if isinstance(self.radius, float) else min(self.radius, longer)
+        share = self.radius * longer * (1 + 1e-12)  # 0.29 * 100 is below 29
+        radius = int(share) if isinstance(self.radius, float) else min(self.radius, longer)
         i = np.arange(n)
         return np.maximum(i - radius + min(0, m - n), 0), np.minimum(i + radius + max(0, m - n) + 1, m)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -16,12 +17,15 @@ from coterie.core.scale import LENGTHS, Powers, in_type
 from coterie.core.stored import stored
 from coterie.errors import ParameterError
 from coterie.families.normal_prior import as_penalty, positive_variances
-from coterie.families.structures import as_structure
+from coterie.families.structures import Structure, as_structure
 from coterie.mixture import parameter_checks
 from coterie.mixture.base_mixture import MixtureEstimator
 from coterie.mixture.degeneracy import degeneracy_of_fit
 from coterie.mixture.gaussian_em import BY_FORM, Components, GaussianEM, fitted_arrays, has_covariances_of_structure
 from coterie.mixture.starts import METHODS, Start
+
+ROTATED = frozenset(["EEV", "VEV", "EVE", "VVE"])  # structures that compare eigenvalues of components
+MAX_RATIO = 1e6  # of the standard deviations of columns; the squares of more are rounding errors beside each other
 
 
 @stored(
@@ -243,9 +247,11 @@ class GaussianMixture(MixtureEstimator):
         return np.ldexp([invert(*item) for item in brackets], self._scale.rows).reshape(q.shape)
 
     def _new_model(self, summary: Summary, dtype: Any, source: Any, engine: Any) -> GaussianEM:
+        structure = as_structure(self.covariance_type)
+        _warn_of_units(structure, summary.variance)
         return GaussianEM(
             self.n_components,
-            as_structure(self.covariance_type),
+            structure,
             as_penalty(self.prior, float(self.reg_covar), self.n_components, summary.mean, summary.variance),
             origin=summary.mean,
             unit=np.sqrt(positive_variances(summary.mean, summary.variance)),
@@ -315,6 +321,19 @@ class GaussianMixture(MixtureEstimator):
 
 def _cdf(c: Components, x: np.ndarray) -> np.ndarray:
     return special.ndtr((x[..., None] - c.means[:, 0]) / _deviations(c)) @ c.weights
+
+
+def _warn_of_units(structure: Structure, variance: np.ndarray) -> None:
+    """Warn if eigenvalues of a narrow column would be rounding errors beside those of a wide one."""
+    variance = variance[variance > 0]
+    ratio = float(np.sqrt(variance.max() / variance.min())) if len(variance) > 0 else 1.0
+    if structure.name in ROTATED and ratio > MAX_RATIO:
+        warnings.warn(
+            f"the standard deviations of the columns differ by a factor of {ratio:.1g}. "
+            f"covariance_type={structure.name!r} compares all columns, so variances of the narrow ones are imprecise: "
+            "scale the columns, or use 'VVV'",
+            stacklevel=2,
+        )
 
 
 def _deviations(c: Components) -> np.ndarray:

@@ -51,6 +51,10 @@ READ = {  # text, and the columns that a person sees in it
     "separator line of Excel": ("sep=;\n" + EUROPEAN, A),
     "total at the end": ("n,a,b\nx,1,1.5\ny,2,2.5\nz,3,3.5\nTotal,6,7.5\n", NAMES),
     "grand total and blank lines": ('n;a;b\nx;1;1,5\ny;2;2,5\nz;3;3,5\n"Grand total:";6;7,5\n\n', NAMES),
+    "row called total": (
+        "n,a,b\nx,1,1.5\ny,3,3.5\nTotal,2,2.5\n",
+        {"n": ["x", "y", "Total"], "a": [1, 3, 2], "b": [1.5, 3.5, 2.5]},
+    ),
     "separator at the end of rows": ("a,b\n1,1.5,\n2,2.5,\n3,3.5,\n", A),
     "separator at the end of all lines": ("a,b,\n1,1.5,\n2,2.5,\n3,3.5,\n", {**A, "unnamed_3": [None] * 3}),
     "no header": ("1,1.5\n2,2.5\n3,3.5\n", {"column_1": [1, 2, 3], "column_2": A["b"]}),

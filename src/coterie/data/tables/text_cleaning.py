@@ -5,6 +5,7 @@ What must be done is decided by the first and last 64 KB of a file.
 
 import csv
 import io
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -272,13 +273,35 @@ def _trailing(body: list[str], separator: str) -> str:
 
 
 def _total(tail: str, separator: str) -> str:
-    """The first word of the last line, if it says that the line is a total, and no other line begins so."""
+    """The first word of the last line, if it says that the line is a total, and no other line begins so.
+
+    It is the name of a row if each number is in the range of its column, and none is the sum of its column.
+    """
     lines = [line for line in tail.split("\n") if line.strip()]
-    rows = (line.split(separator) for line in lines[-SNIFFED_LINES:])
-    first = [next((field.strip() for field in row if field.strip()), "") for row in rows]
+    rows = [line.split(separator) for line in lines]
+    first = [next((field.strip() for field in row if field.strip()), "") for row in rows[-SNIFFED_LINES:]]
     words = [field.strip("\"'* :").lower() for field in first]
     is_total = len(words) > 1 and separator in lines[-1] and words[-1] in TOTALS and words[-1] not in words[:-1]
-    return first[-1].strip("\"'* :") if is_total else ""
+    return first[-1].strip("\"'* :") if is_total and not _is_usual(rows) else ""
+
+
+def _is_usual(rows: list[list[str]]) -> bool:
+    """Whether each number of the last row is in the range of those above it, and none is their sum."""
+    columns = [[_number(row[j]) for row in rows if j < len(row)] for j in range(len(rows[-1]))]
+    columns = [column for column in columns if not math.isnan(column[-1])]
+    above = [[value for value in column[:-1] if not math.isnan(value)] for column in columns]
+    pairs = [(column[-1], values) for column, values in zip(columns, above, strict=True) if values]
+    are_within = all(min(values) <= last <= max(values) for last, values in pairs)
+    is_sum = any(math.isclose(last, sum(values), rel_tol=0.01) for last, values in pairs)
+    return bool(pairs) and are_within and not is_sum
+
+
+def _number(field: str) -> float:
+    """A field as a number, with a point or comma; NaN for other text."""
+    try:
+        return float(field.strip().strip("\"'").replace(",", "."))
+    except ValueError:
+        return math.nan
 
 
 def _requoted(lines: list[tuple[int, str]], cleaning: Cleaning) -> list[tuple[int, str]]:
