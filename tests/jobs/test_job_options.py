@@ -8,7 +8,8 @@ import pytest
 
 import coterie
 from coterie.datasets import make_blobs
-from coterie.jobs import ChooseJob, CompareJob, Job
+from coterie.errors import ParameterError
+from coterie.jobs import ChooseJob, CompareJob, Job, run
 
 X, _ = make_blobs(60, 2, centers=3, cluster_std=0.3, random_state=0)
 FRAME = pl.DataFrame(X, schema=["a", "b"])
@@ -44,3 +45,9 @@ def test_a_relation_of_duckdb_is_a_table():
     result = coterie.Job(relation, k=3).run()
     assert result.columns == ("a", "b")
     assert (result.labels == coterie.Job(FRAME, k=3).run().labels).all()
+
+
+@pytest.mark.parametrize("k", [range(2, 4), [2, 3], "2:4", "2", 2.5, (2, 3, 4), None])
+def test_other_types_of_k_are_rejected(k):
+    with pytest.raises(ParameterError, match=r"k must be a number, two numbers such as \(2, 12\), or .auto.; got"):
+        run(Job(FRAME, k=k))

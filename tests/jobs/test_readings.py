@@ -135,8 +135,10 @@ def test_marks_are_missing_values_with_a_note(tmp_path):
 def test_the_whole_column_decides_about_three_digits_after_a_separator(tmp_path):
     grouped = [f"{1 + i}.{100 + i}" for i in range(60)] + [str(i) for i in range(500, 520)]
     plain = [str(float(i % 2)) for i in range(80)]
+    whole = [str(i % 2) for i in range(80)]
     for cells, others, options, mean in [
-        (grouped, plain, {}, 26_000), ([f"{1 + i}.{100 + i}" for i in range(80)], plain, {}, None),
+        (grouped, whole, {}, 26_000), (grouped, plain, {}, 150),  # points are not both in one table
+        ([f"{1 + i}.{100 + i}" for i in range(80)], plain, {}, None),
         ([f"{1 + i}.{100 + i}" for i in range(80)], plain, {"decimal": "comma"}, 40_000),
         ([f"{1 + i}.{100 + i}" for i in range(80)], [f'"{i % 2},5"' for i in range(80)], {}, 40_000),
     ]:  # fmt: skip

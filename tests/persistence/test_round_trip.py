@@ -94,6 +94,17 @@ def test_a_model_is_loaded_if_rows_of_its_fit_have_no_weight(name, tmp_path):
     assert same(answers(again, rows), answers(model, rows))
 
 
+@pytest.mark.parametrize("name", [name for name in UNFITTED if name == type(UNFITTED[name][0]).__name__])
+def test_options_may_be_numbers_of_numpy(name, tmp_path):
+    model, rows = UNFITTED[name]
+    numbers = {int: np.int64, float: np.float64}
+    options = {key: numbers[type(value)](value) for key, value in model.get_params().items() if type(value) in numbers}
+    with short_searches():
+        model = clone(model).set_params(**options).fit(rows)
+    again = round_trip(model, tmp_path)
+    assert same(answers(again, rows), answers(model, rows))
+
+
 def test_all_estimators_are_here():
     estimators = {
         name

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+import numpy as np
+
 from coterie.core.lazy import attach
 from coterie.core.protocols import Source
 from coterie.errors import ParameterError
@@ -56,9 +58,9 @@ def as_source(X: Any, sample_weight: Any = None, y: Any = None, device: str = "c
 
 
 def opened(X: Any) -> Any:
-    """Read `X` if it is a path, a LazyFrame or a stream, and convert tensors and vector columns.
+    """Read `X` if it is a path, a LazyFrame or a stream, and convert tensors, vector columns and masked arrays.
 
-    Other data is returned unchanged.
+    Masked values become NaN. Other data is returned unchanged.
     Functions that use `X` more than once call it first, so that no file is read twice. A `FileSource` with
     ``cache="none"`` is returned unchanged.
     """
@@ -78,6 +80,8 @@ def opened(X: Any) -> Any:
         from coterie.data.tables.vector_columns import flatten
 
         return flatten(X)
+    if isinstance(X, np.ma.MaskedArray):
+        return np.ma.filled(X.astype(X.dtype if X.dtype.kind == "f" else np.float64), np.nan)
     if streams.is_stream(X):
         return streams.read_stream(X)
     frames.check_spark(X)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from importlib.util import find_spec
+from numbers import Integral
 from shutil import which
 from typing import get_args
 
@@ -138,16 +139,17 @@ def check_no_k(k: Number, method: str) -> None:
 def check_k(k: Number, budget: Budget) -> None:
     """Reject numbers of clusters below 1, descending ranges, and unknown budgets."""
     one_of("budget", budget, get_args(Budget))
-    if isinstance(k, str):
-        if k != "auto":
-            raise ParameterError(f'-k must be a number, a range such as 2:12, or auto; got "{k}".')
-    elif isinstance(k, tuple):
+    if k == "auto":
+        return
+    if isinstance(k, tuple) and len(k) == 2:
         first, last = k
         at_least("k", first, 1)
         if last <= first:
             raise ParameterError(f"-k {first}:{last} is not a range: the last number must be larger than the first.")
+    elif isinstance(k, Integral):
+        at_least("k", int(k), 1)
     else:
-        at_least("k", k, 1)
+        raise ParameterError(f'k must be a number, two numbers such as (2, 12), or "auto"; got {k!r}.')
 
 
 def one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:

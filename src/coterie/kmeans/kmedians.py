@@ -118,6 +118,7 @@ class KMedians(CenterEstimator):
     _powers: ClassVar[dict[str, Powers]] = powers_of_fit("objective_", Powers(1, 1))
 
     def _model(self, summary: Summary | None = None) -> Manhattan | Euclidean:
+        one_of("metric", self.metric, tuple(METRICS))
         if summary is None:
             return METRICS[self.metric](len(self.cluster_centers_))
         return METRICS[self.metric](self.n_clusters, self.init, summary.unit, summary.tolerance(self.tol))

@@ -51,7 +51,7 @@ def check_model(declaration: Declaration, values: dict[str, Any], lengths: Lengt
         raise ModelFileError(f"{name} has no attribute {missing[0]!r}")
     check_fields(declaration, values, lengths)
     outputs = values.get("_n_features_out")
-    if outputs is not None and (type(outputs) is not int or outputs != lengths.known.get("K", outputs)):
+    if outputs is not None and (not _is_integer(outputs) or outputs != lengths.known.get("K", outputs)):
         raise ModelFileError(f"{name} has {lengths.known.get('K')} clusters but _n_features_out = {outputs!r}")
 
 
@@ -89,7 +89,7 @@ def _matches(rule: str, value: Any, field: str, lengths: Lengths, local: dict[st
         return TYPES[rule](value)
     kind, *axes = rule.split()
     if kind.startswith("size<"):
-        return type(value) is int and _bind([kind[5:-1]], (value,), lengths.known, local)
+        return _is_integer(value) and _bind([kind[5:-1]], (int(value),), lengths.known, local)
     if kind == "list":
         return isinstance(value, list) and _bind(axes, (len(value),), lengths.known, local)
     kind, _, limit = kind.partition("<")
@@ -101,6 +101,11 @@ def _matches(rule: str, value: Any, field: str, lengths: Lengths, local: dict[st
     if limit:
         lengths.unchecked.append((field, numbers, limit))
     return True
+
+
+def _is_integer(value: Any) -> bool:
+    """Whether a value is an integer of Python or NumPy, as options can be."""
+    return type(value) is int or isinstance(value, np.integer)
 
 
 def _bind(axes: list[str], shape: tuple[int, ...], known: dict[str, int], local: dict[str, int]) -> bool:
@@ -120,8 +125,8 @@ def _bind(axes: list[str], shape: tuple[int, ...], known: dict[str, int], local:
 TYPES = {
     "none": lambda value: value is None,
     "text": lambda value: isinstance(value, str),
-    "positive": lambda value: type(value) is int and value > 0,
-    "count": lambda value: type(value) is int and value >= 0,
+    "positive": lambda value: _is_integer(value) and value > 0,
+    "count": lambda value: _is_integer(value) and value >= 0,
     "tuple": lambda value: isinstance(value, tuple),
     "dict": lambda value: isinstance(value, dict),
     "generator": lambda value: isinstance(value, np.random.Generator),

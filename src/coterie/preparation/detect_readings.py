@@ -186,7 +186,7 @@ def _read_numbers(
             symbol: Decimal = "," if column.parts.digits.str.contains(",", literal=True).any() else "."
             default = column.reader or "."
             grouped: Decimal = "," if symbol == "." else "."
-            decimal = grouped if column.looks_grouped else evidence or default
+            decimal = evidence or (grouped if column.looks_grouped else default)
         example, value = _example(column, decimal)
         if column.is_ambiguous and options.decimal == "auto" and (evidence is None or decimal != evidence):
             other = "comma" if decimal == "." else "point"
