@@ -162,3 +162,11 @@ def test_lines_that_are_no_rows_are_noted(tmp_path):
     assert units.notes == ('line 2 has units ("kg,cm"), not a row: it was left out.',)
     comments = read(write(tmp_path, READ["comments between rows"][0]))
     assert "comments" in comments.notes[-1]
+
+
+def test_a_quote_within_a_field_far_down_a_large_file_is_an_error_with_its_line(tmp_path):
+    rows = [f"item number {i:05d} of the list,{i % 7}.123,{i % 5}.456" for i in range(6000)]
+    rows[10] = '"with ""quotes"" and\na line break",1,2'
+    rows[3000] = '12" pipe,1.5,2.5'
+    with pytest.raises(InputError, match="line 3003 has a double quote within a field: put the field"):
+        read(write(tmp_path, "name,a,b\n" + "\n".join(rows) + "\n")).frame(("a", "b"))

@@ -13,6 +13,7 @@ import polars as pl
 from coterie.data.tables import delimited_text
 from coterie.data.tables.delimited_text import MISPLACED_QUOTE
 from coterie.data.tables.suffixes import TEXT
+from coterie.data.tables.text_cleaning import QUOTED
 
 JSON = (".ndjson", ".jsonl")
 
@@ -25,7 +26,7 @@ def malformed_line(path: Path) -> str | None:
             separator = delimited_text.detect_layout(path).separator
         except pl.exceptions.PolarsError:  # not even the names of the columns can be read
             return f"the header {MISPLACED_QUOTE}"
-        return _ragged_line(path, separator) or _misplaced_quote(path, separator)
+        return _ragged_line(path, separator) or _misplaced_quote(path, separator) or _quote_within_field(path)
     return _invalid_json(path) if suffix in JSON else None
 
 
@@ -69,6 +70,17 @@ def _misplaced_quote(path: Path, separator: str) -> str | None:
         except csv.Error:
             return f"line {number(begin)} {MISPLACED_QUOTE}"
     return None
+
+
+def _quote_within_field(path: Path) -> str | None:
+    """The first line with a quote in a field that is not in quotes: Polars reads them in some places of a file only."""
+    with _open_lines(path) as (file, number):
+        text = QUOTED.sub(lambda field: "\n" * field.group().count("\n"), file.read())
+    place = text.find('"')
+    if place < 0:
+        return None
+    line = number(text.count("\n", 0, place) + 1)
+    return f"line {line} has a double quote within a field: put the field in double quotes, and write that quote twice."
 
 
 def _remedy(separator: str) -> str:
