@@ -79,7 +79,7 @@ def test_a_large_table_has_few_jumps(monkeypatch):
     jumps = []
     monkeypatch.setattr(search, "_round", lambda solution: None)
     monkeypatch.setattr(search, "_jump_from", lambda solution: jumps.append(solution) or solution)
-    search._swap(1, swap_search.Effort(NINE.size * 9 * 12, 1, 1, 100, 6))
+    search._swap(1, swap_search.Effort(NINE.size * 9 * 3, 1, 1, 100, 6))
     assert len(jumps) == 4
     search._swap(1, swap_search.Effort(1, 1, 1, 100, 6))
     assert len(jumps) == 5

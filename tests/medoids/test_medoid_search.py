@@ -30,17 +30,19 @@ def test_a_search_is_never_worse_than_its_starts():
 
 
 def test_the_best_of_all_descents_is_taken_and_jumps_begin_there():
-    table, losses, initial = StoredDistances(cdist(ROWS, ROWS), np.arange(90)), iter([5.0, 3.0, 4.0]), []
+    table, losses, initial = StoredDistances(cdist(ROWS, ROWS), np.arange(90)), iter([5.0, 3.0, 4.0, 3.5, 2.0]), []
+    new = np.array([1, 2, 3])
 
     def descend(medoids):
         initial.append(medoids)
         return SwapResult(medoids, next(losses), (), True)
 
     start = SwapResult(np.array([50, 60, 70]), 4.5, (), True)
-    best = medoid_search.jump_and_descend(start, table, np.ones(90), 3, np.random.default_rng(0), descend)
+    best = medoid_search.jump_and_descend(start, table, np.ones(90), 4, np.random.default_rng(0), lambda: new, descend)
     assert best.loss == 3.0
     assert best.medoids is initial[1]
-    assert len(initial) == 3
+    assert len(initial) == 4
+    assert initial[3] is new
 
 
 def test_any_number_of_threads_gives_the_same_medoids():

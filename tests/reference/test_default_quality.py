@@ -27,10 +27,18 @@ def test_the_default_is_within_half_a_percent_on_ruspini(name, k):
     assert cell.default(0) <= WORSE * cell.best_of(QUICK_STARTS)
 
 
-def test_a_small_table_is_searched_longer():
-    """With 40 jumps the default ends 0.8 % above the optimum."""
-    cell = Cell("medoids", "mssc/german_towns", 7)
-    assert cell.default(1) <= WORSE * read()[cell][1]
+@pytest.mark.parametrize(
+    "cell, seed",
+    [
+        (Cell("medoids", "mssc/german_towns", 7), 1),  # with 40 jumps 0.8 % above the optimum
+        (Cell("medoids", "wut/mk2", 7), 0),  # one random start in ten ends in the optimum, and few jumps do
+        (Cell("medoids", "wut/mk2", 12), 1),
+        (Cell("spherical", "uci/sonar", 7), 0),  # with one jump 0.6 % above the optimum
+    ],
+    ids=str,
+)
+def test_the_default_is_within_half_a_percent_where_it_was_not(cell, seed):
+    assert cell.default(seed) <= WORSE * read()[cell][1]
 
 
 @pytest.mark.parametrize("cell", CHEAP, ids=str)

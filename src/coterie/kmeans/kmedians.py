@@ -48,7 +48,7 @@ class KMedians(CenterEstimator):
     search : {'auto', 'none', 'fast'}, default='auto'
         Search for a better optimum than initialisations find. One to three centers are swapped for rows, and the
         iterations continue from there. Then several centers jump at random, and the swaps start again. 'auto' is a
-        short search for ``init='k-means++'``, about 0.1 to 0.5 seconds. For a large table it searches a random sample
+        short search for ``init='k-means++'``, about 0.1 to 1 seconds. For a large table it searches a random sample
         of the rows for the initial centers, unless `n_init` is a number. 'fast' searches longer, and up to 16 million
         values. 'none' only runs the `n_init` initialisations. A fit that resumes from a `checkpoint` repeats the
         search.

@@ -182,7 +182,7 @@ class Search:
         self.max_steps = effort.rounds
         self._improve(self.best, effort.quiet, run)
         size = self.rows.X.shape[0] * values_per_row(self.rows.X) * self.model.n_clusters
-        for _ in range(min(effort.jumps, 1 + int(effort.values / (4 * size)))):
+        for _ in range(min(effort.jumps, 1 + int(effort.values / size))):
             jump = None if self._is_over else self._jump_from(self.best)
             if jump is None:
                 break

@@ -69,9 +69,9 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DistanceEstima
         Number of initialisations; the best result is kept. 'auto' is 3 for 'random' and before a search, otherwise 1.
     search : {'auto', 'none', 'fast'}, default='auto'
         Search for a better optimum than swaps find: up to three medoids are replaced at random, and swaps continue from
-        there. 'auto' does this 40 times for ``init='lab'``, and less often for more than 1,400 rows: it uses about 3e8
-        distances, so there is no search for more than 9,000 rows. 'fast' does it 100 times. 'none' only runs the
-        `n_init` initialisations.
+        there; every fourth time all medoids are chosen anew. 'auto' does this 40 times for ``init='lab'`` (160 times
+        for at most 128 rows), and less often for more than 1,400 rows: it uses about 3e8 distances, so there is no
+        search for more than 9,000 rows. 'fast' does it 160 times. 'none' only runs the `n_init` initialisations.
     max_iter : int, default=100
         Maximum number of passes over all rows in one run.
     approximation : {'auto', 'exact', 'sample'}, default='auto'
@@ -177,7 +177,8 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DistanceEstima
         effort = self._effort(table.shape)
         n_init = max(n_init, effort.starts) if isinstance(self.n_init, str) else n_init
         initial_medoids = self._initial_medoids(table, weights, k, n_init, positive, rng)
-        jump = partial(medoid_search.jump_and_descend, table=table, w=weights, jumps=effort.jumps, rng=rng)
+        start = partial(medoid_seeding.lab, table, weights, k, rng, self.n_jobs)
+        jump = partial(medoid_search.jump_and_descend, table=table, w=weights, jumps=effort.jumps, rng=rng, start=start)
         result = self._best(table, weights, initial_medoids, jump, max_iter, callback)
         medoids = positive[result.medoids]
         medoid_rows = objects.medoids(medoids)

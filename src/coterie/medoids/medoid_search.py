@@ -17,6 +17,7 @@ SMALL = 1 << 14  # distances of a small table
 WORK = 1 << 28  # approximate number of distances that a short search uses
 ROUNDS = 3  # typical number of passes over all candidates in one descent
 MAX_REPLACED = 3  # maximum number of medoids that are replaced together
+NEW_START = 4  # every so many jumps, there is a new start instead
 
 
 class Effort(NamedTuple):
@@ -42,17 +43,20 @@ def effort_of(search: str, shape: tuple[int, int]) -> Effort:
 
 
 def jump_and_descend(
-    best: SwapResult, table: Any, w: Array, jumps: int, rng: np.random.Generator, descend: Callable[[Array], SwapResult]
-) -> SwapResult:
-    """Best result of `jumps` descents, each from a random jump away from the best so far [1]_.
+    best: SwapResult, table: Any, w: Array, jumps: int, rng: np.random.Generator, start: Callable[[], Array],
+    descend: Callable[[Array], SwapResult],
+) -> SwapResult:  # fmt: skip
+    """Best result of `jumps` descents, each from a random jump away from the best so far [1]_, or from a new `start`.
+
+    On some tables more starts than jumps end in the best optimum.
 
     .. [1] Lourenço, Martin & Stützle (2003), Iterated local search, Handbook of Metaheuristics.
     """
-    for _ in range(jumps):
+    for i in range(1, jumps + 1):
         medoids = random_jump(best.medoids, table, w, rng)
         if best.stopped or medoids is None:
             break
-        result = descend(medoids)
+        result = descend(medoids if i % NEW_START else start())
         if result.loss < (1.0 - ROUNDING) * best.loss:
             best = result
         elif result.stopped:
