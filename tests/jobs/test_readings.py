@@ -210,3 +210,15 @@ def test_the_report_of_a_model_reads_like_the_fit_and_its_code_gives_the_labels(
     model, page = tmp_path / "m.safetensors", tmp_path / "r.html"
     fitted = run(Job(people, k=2, model=model, report=page))
     assert report(ReportJob(people, model=model, output=tmp_path / "m.html")).labels.tolist() == fitted.labels.tolist()
+
+
+@pytest.mark.parametrize("unit, fits", [("kg", True), ("", True), ("g", False), ("%", False)])
+def test_a_model_of_amounts_reads_only_their_unit(tmp_path, unit, fits):
+    numbers = [30.41 + i % 7 + 40 * (i % 2) for i in range(40)]
+    fitted = run(Job(table(tmp_path, x=[f"{n:.2f} kg" for n in numbers]), k=2, model=tmp_path / "m.safetensors"))
+    new = PredictJob(tmp_path / "m.safetensors", table(tmp_path, x=[f"{n:.2f} {unit}".strip() for n in numbers]))
+    if fits:
+        assert (predict(new).labels == fitted.labels).all()
+    else:
+        with pytest.raises(InputError, match=r'line 2: column "x" has .*30.41'):
+            predict(new)

@@ -3,7 +3,8 @@
 A reading is stored as a dictionary of plain values (`Reading.as_dict`):
 
 - ``kind``: ``number``, ``boolean`` or ``date``; ``column``: name of the column of the table;
-- of numbers: ``decimal``, the decimal separator, ``.`` or ``,``; ``unit``, such as ``$`` or ``%``, without effect;
+- of numbers: ``decimal``, the decimal separator, ``.`` or ``,``; ``unit``, such as ``$`` or ``%``: cells have
+  this unit or none;
 - of booleans: ``true`` and ``false``, the words for 1 and 0, in lower case;
 - of dates: ``format`` (of strptime; None for dates that are not text), ``reference`` (ISO 8601), and ``part``: ``age``
   (days before the reference), or sine or cosine of the position in a ``year``, ``week`` or ``day``; rules use ``date``,
@@ -84,7 +85,10 @@ def convert(column: pl.Series, reading: Reading) -> tuple[pl.Series, pl.Series]:
         return _date_part(column.cast(pl.Datetime("us")), reading), pl.repeat(False, len(column), eager=True)
     text = present(column, reading.missing)
     if reading.kind == "number":
-        values = split_numbers(text).values(reading.decimal)
+        parts = split_numbers(text)
+        has_other_unit = (parts.unit != "") & (parts.unit != reading.unit)
+        values = parts.values(reading.decimal)
+        values = values.set(has_other_unit.fill_null(False), None) if reading.unit else values
     elif reading.kind == "boolean":
         words = dict.fromkeys(reading.true, 1.0) | dict.fromkeys(reading.false, 0.0) | {"1": 1.0, "0": 0.0}
         values = text.str.to_lowercase().replace_strict(
