@@ -25,6 +25,7 @@ from coterie.plots.silhouette_plot import SilhouetteDisplay
 from coterie.preparation import SkippedColumn
 from coterie.preparation.column_selection import check_categories
 from coterie.preparation.fit_preparation import PreparedTable, prepare, row_weights
+from coterie.preparation.missing_values import empty_warnings
 from coterie.preparation.one_hot import unknown_warnings
 from coterie.preparation.sklearn_steps import load_preparation, read_columns
 from coterie.report.build import fit_report, python_code
@@ -160,7 +161,8 @@ def _from_model(table: Table, job: ReportJob, callback: Callback) -> tuple[Prepa
         labels = saved.model.predict(rows.model_input)
     fitted = fitted_model(saved.model, labels, scores_of(saved.model, rows.model_input, weight), seconds=0.0)
     title = f"{type(saved.model).__name__} of {job.model.name}"
-    return PreparedTable(rows, preparation, weight, skipped, unknown_warnings(rows.unknown)), fitted, title
+    warnings = (*unknown_warnings(rows.unknown), *empty_warnings(rows.empty))
+    return PreparedTable(rows, preparation, weight, skipped, warnings), fitted, title
 
 
 def _result(
