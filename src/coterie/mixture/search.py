@@ -16,6 +16,7 @@ STEPS = 10_000  # steps of all runs
 FEWEST_STARTS = 3  # random starts of a search, one by each method
 STARTS_AT_BEST = 8  # number of random starts in the best optimum after which a search on few rows ends
 ROUNDS_WITHOUT_GAIN = 1  # rounds of further random starts without a gain after which it also ends
+ROUNDS_IF_DEGENERATE = 4  # maximum number of rounds of further random starts if all runs have degenerate components
 PROPER_RUNS = 3  # minimum number of short runs without degenerate components, for few rows
 BATCHES = 10  # maximum number of batches of short runs until there are as many
 NOISE = 1e-3  # share of random numbers in the responsibilities from which the best runs are finished
@@ -174,17 +175,32 @@ class Search:
 
         If only a few starts end in it, others may end in a better one. A round without a gain ends the search as well:
         on some tables no random start ends in the best optimum, which is found from other runs. So each round has more
-        starts from the best runs than random ones. If all runs have degenerate components, more starts do not help.
+        starts from the best runs than random ones.
 
         .. [1] Boender & Rinnooy Kan (1987), Bayesian stopping rules for multistart global optimization methods, Math.
            Programming 37.
         """
+        if self.has_few_rows:
+            candidates = self._with_proper_runs(candidates)
         without_gain = 0 if self.has_few_rows and candidates.degeneracy[0] == 0 else ROUNDS_WITHOUT_GAIN
         starts = max(FEWEST_STARTS, self.n_starts // 2)
         while candidates.n_starts[0] < STARTS_AT_BEST and without_gain < ROUNDS_WITHOUT_GAIN and self.steps_left > 0:
             before, candidates = candidates, self.converge(self.random_runs(starts), candidates, count=1)
             candidates = self.improve(candidates, patience=self.effort.patience)
             without_gain = 0 if self._is_better(candidates, before) else without_gain + 1
+        return candidates
+
+    def _with_proper_runs(self, candidates: Candidates) -> Candidates:
+        """The best runs after more random starts, as long as all of them have degenerate components.
+
+        One start in hundreds may have none, and better ones are then found from it.
+        """
+        for _ in range(ROUNDS_IF_DEGENERATE):
+            if candidates.degeneracy[0] == 0 or self.steps_left <= 0:
+                break
+            runs = self.converge(self.random_runs(max(FEWEST_STARTS, self.n_starts)), count=1)
+            runs = self.improve(runs) if runs.degeneracy[0] == 0 else runs
+            candidates = self._distinct(runs.append(candidates))
         return candidates
 
     def improve(self, candidates: Candidates, patience: int | None = None) -> Candidates:
