@@ -248,7 +248,8 @@ class GaussianMixture(MixtureEstimator):
 
     def _new_model(self, summary: Summary, dtype: Any, source: Any, engine: Any) -> GaussianEM:
         structure = as_structure(self.covariance_type)
-        _warn_of_units(structure, summary.variance)
+        if self.n_components > 1:
+            _warn_of_units(structure, summary.variance)
         return GaussianEM(
             self.n_components,
             structure,
