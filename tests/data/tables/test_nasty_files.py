@@ -41,6 +41,14 @@ READ = {  # text, and the columns that a person sees in it
     "newline in quotes": ('n,a,b\n"x\ny",1,1.5\n"z",2,2.5\n"w",3,3.5\n', {"n": ["x\ny", "z", "w"], **A}),
     "doubled quotes": ('n,a,b\n"x ""y""",1,1.5\nz,2,2.5\nw,3,3.5\n', {"n": ['x "y"', "z", "w"], **A}),
     "escaped quotes": ('n,a,b\n"x \\"y\\"",1,1.5\n"z",2,2.5\n"w",3,3.5\n', {"n": ['x "y"', "z", "w"], **A}),
+    "backslash at the end of quoted fields": (
+        '"n","a","b"\n"x","1","1.5"\n"y\\","2","2.5"\n"z","3","3.5"\n',
+        {"n": ["x", "y\\", "z"], **A},
+    ),
+    "backslash at the end of quoted lines": (
+        '"a","b","n"\n"1","1.5","x"\n"2","2.5","y\\"\n"3","3.5","z"\n',
+        {**A, "n": ["x", "y\\", "z"]},
+    ),
     "quote in a field": ('n,a,b\n5" pipe,1,1.5\n6" pipe,2,2.5\n7,3,3.5\n', {"n": ['5" pipe', '6" pipe', "7"], **A}),
     "blanks around fields": ("a , b\n 1 , 1.5\n 2 , 2.5\n 3 , 3.5\n", {"a ": [1, 2, 3], " b": A["b"]}),
     "comment before the header": ("# made by a machine\n# in May\n" + PLAIN, A),

@@ -22,7 +22,7 @@ SEPARATOR_LINE = re.compile(r'"?sep=(.)"?', re.IGNORECASE)  # that Excel writes
 SINGLE_QUOTED = re.compile(r"(?:^|[,;\t|])'[^'\n]*'(?=[,;\t|]|$)")
 FORMULA = re.compile(r'(^|[,;\t|])="([^"\n]*)"(?=[,;\t|\r\n]|$)', re.MULTILINE)  # text of a number, for Excel
 QUOTED_LINE = re.compile(r'"((?:[^"\r]|"")*)"(\r?)')
-ESCAPED_QUOTE = re.compile(r'[^,;\t|\n"\\]\\"[^"]')
+ESCAPED_QUOTE = re.compile(r'[^,;\t|\n"\\]\\"[^",;\t|\r\n]')  # not the end of a field that ends in a backslash
 NUMBER = re.compile(r"[-+]?[\d.,\s]*\d[\d.,]*(?:[eE][-+]?\d+)?%?")
 TOTALS = frozenset(
     {"total", "totals", "grand total", "sum", "summe", "gesamt", "gesamtsumme", "total general", "totale", "somme"}
