@@ -9,6 +9,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from coterie import KMedoids
+from coterie.errors import ParameterError
 from laws.test_refitting import NAMES
 from persistence.fitted import UNFITTED, X
 from persistence.test_round_trip import answers, same
@@ -37,6 +38,11 @@ def test_rows_that_change_after_a_fit_change_no_answer(name):
     before = answers(model, rows)
     overwrite(passed)
     assert same(answers(model, rows), before)
+
+
+def test_parameters_of_a_distance_are_a_dict():
+    with pytest.raises(ParameterError, match=r"metric_params must be a dict or None; got \[1\]"):
+        KMedoids(2, metric_params=[1]).fit(X)
 
 
 def test_parameters_of_a_distance_that_change_after_a_fit_change_no_answer():

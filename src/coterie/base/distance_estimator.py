@@ -31,8 +31,12 @@ class DistanceEstimator(EstimatorHTMLMixin, ClusterMixin, SklearnExport, BaseEst
     def _as_distance(self) -> Distance | None:
         """The distance; None if distances are precomputed."""
         if not self._is_precomputed:
-            params = (self.metric_params or {}).items()  # copied, since the caller may change an array later
-            return as_distance(self.metric, **{k: v.copy() if isinstance(v, np.ndarray) else v for k, v in params})
+            params = self.metric_params or {}
+            if not isinstance(params, dict):
+                raise ParameterError(f"metric_params must be a dict or None; got {params!r}")
+            # copied, since the caller may change an array later
+            copies = {name: value.copy() if isinstance(value, np.ndarray) else value for name, value in params.items()}
+            return as_distance(self.metric, **copies)
         if self.metric_params:
             raise ParameterError(
                 f"metric='precomputed' takes no metric_params; got {self.metric_params!r}: set metric_params=None"
