@@ -46,6 +46,13 @@ def test_a_default_fit_is_sound_and_as_likely_as_the_best_of_200_starts(name, st
     assert model.log_likelihood_ >= stored(name, structure, k) - SLACK
 
 
+def test_a_search_whose_runs_are_all_degenerate_makes_more_starts():
+    X = rows_of("mssc/pima")
+    model = GaussianMixture(4, covariance_type="EVI", random_state=1).fit(X)
+    assert is_sound(model, X)
+    assert model.log_likelihood_ >= stored("mssc/pima", "EVI", 4) - SLACK
+
+
 @pytest.mark.parametrize(
     "name, structures, k",
     [

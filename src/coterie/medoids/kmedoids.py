@@ -69,9 +69,9 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DistanceEstima
         Number of initialisations; the best result is kept. 'auto' is 3 for 'random' and before a search, otherwise 1.
     search : {'auto', 'none', 'fast'}, default='auto'
         Search for a better optimum than swaps find: up to three medoids are replaced at random, and swaps continue from
-        there; every fourth time all medoids are chosen anew. 'auto' does this 40 times for ``init='lab'`` (160 times
-        for at most 128 rows), and less often for more than 1,400 rows: it uses about 3e8 distances, so there is no
-        search for more than 9,000 rows. 'fast' does it 160 times. 'none' only runs the `n_init` initialisations.
+        there; every fourth time it starts from a new initialisation. 'auto' does this 40 times for ``init='lab'`` (160
+        times for at most 128 rows), and less often for more than 1,400 rows: it uses about 3e8 distances, so there is
+        no search for more than 9,000 rows. 'fast' does it 160 times. 'none' only runs the `n_init` initialisations.
     max_iter : int, default=100
         Maximum number of passes over all rows in one run.
     approximation : {'auto', 'exact', 'sample'}, default='auto'
