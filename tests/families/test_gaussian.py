@@ -8,7 +8,7 @@ from scipy import stats
 
 from coterie import GaussianMixture, Mixture
 from coterie.errors import ParameterError
-from coterie.families import Gaussian
+from coterie.families import Gaussian, forms
 from coterie.mixture import Prior
 
 rng = np.random.default_rng(7)
@@ -104,3 +104,17 @@ def test_invalid_structures_are_rejected():
         family.estimate(stats_of_two)
     with pytest.raises(ParameterError, match="the posterior of Gaussian needs a prior"):
         family.log_evidence(stats_of_two)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 8, 23])
+def test_factors_of_many_matrices_are_those_of_each_matrix(d):
+    rng = np.random.default_rng(d)
+    root = rng.normal(size=(9, 5, d, d + 3))
+    matrices = root @ root.mT
+    together = forms.factors("full", matrices, 5, d)
+    for one, factor, log_det in zip(matrices, together.factor, together.log_det, strict=True):
+        alone = forms.factors("full", one, 5, d)
+        np.testing.assert_allclose(factor, alone.factor, rtol=1e-8, atol=1e-10)
+        np.testing.assert_allclose(log_det, alone.log_det, rtol=1e-12)
+        np.testing.assert_allclose(factor @ factor.mT @ one, np.broadcast_to(np.eye(d), one.shape), atol=1e-8)
+    assert (np.triu(together.factor) == together.factor).all()

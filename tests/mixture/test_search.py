@@ -5,6 +5,8 @@ import pytest
 
 from coterie import GaussianMixture
 from coterie.families.structures import STRUCTURES
+from coterie.mixture import degeneracy as degeneracy_module
+from coterie.mixture import gaussian_em
 from coterie.mixture.degeneracy import degeneracy_of_fit
 from coterie.mixture.gaussian_trials import GaussianTrials
 from coterie.mixture.rearrange import cross, exchange, redivide, relocate, split_and_merge
@@ -35,6 +37,39 @@ def test_a_run_is_degenerate_in_the_search_if_and_only_if_its_fit_is(structure):
     params, _, _ = trials.advance(trials.first(trials.random_starts(60)), 30)
     fitted = [degeneracy_of_fit(trials.model, len(X), trials.result(params, i)) for i in range(60)]
     assert trials.degeneracy(params).tolist() == fitted
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_bounds_of_eigenvalues_do_not_change_which_runs_are_degenerate(structure, monkeypatch):
+    rng = np.random.default_rng(3)
+    X = groups(60, d=3)[0] * [1.0, 10.0, 100.0]
+    trials = gaussian_trials(np.r_[X, X[:5] + 1e-3 * rng.normal(size=(5, 3))], structure, 3)
+    params, _, _ = trials.advance(trials.first(trials.random_starts(200)), 10)
+    widths = 10.0 ** rng.uniform(-5, 0, params.covariances.shape[:-1] if trials.em.form == "diag" else (200,))
+    thin = params.covariances * widths.reshape(widths.shape + (1,) * (params.covariances.ndim - widths.ndim))
+    params = trials.em.components(params.weights, params.means, thin)
+    found = trials.degeneracy(params)
+    monkeypatch.setattr(degeneracy_module, "_may_be_thin", lambda model, c, *_: np.ones(len(c.weights), bool))
+    assert found.tolist() == trials.degeneracy(params).tolist()
+    assert 0 < np.count_nonzero(found == 0) < 200
+
+
+@pytest.mark.parametrize("structure", ["EEE", "VEE", "EVE", "VVE", "EEV", "VEV", "EVV", "VVV"])
+def test_scatters_that_are_not_checked_need_no_floor(structure, monkeypatch):
+    """Repeated rows, equal columns and a constant one: many components have no variance but that of `reg_covar`."""
+    rng = np.random.default_rng(4)
+    X = np.r_[np.repeat(rng.normal(size=(6, 2)), 8, axis=0), 1e6 * rng.normal(size=(3, 2))]
+    X = np.c_[X, X[:, 0], np.ones(len(X))]
+
+    def params():
+        trials = gaussian_trials(X, structure, 3)
+        return trials.advance(trials.first(trials.random_starts(30)), 20)[0]
+
+    found = params()
+    monkeypatch.setattr(gaussian_em, "ABOVE_FLOOR", np.inf)
+    expected = params()
+    np.testing.assert_array_equal(found.means, expected.means)
+    np.testing.assert_array_equal(found.covariances, expected.covariances)
 
 
 @pytest.mark.parametrize("structure", STRUCTURES)

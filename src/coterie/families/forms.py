@@ -20,6 +20,7 @@ import numpy as np
 from scipy.linalg.lapack import dtrtri
 
 SINGULAR = 1e-13  # a pivot below this share of its variance is considered a rounding error
+MANY = 32  # number of matrices from which it is faster to invert triangular ones by halves
 LARGE = 24  # number of columns from which it is faster to invert triangular matrices one by one
 FLOOR = 1e-10  # minimum eigenvalue of a singular correlation matrix
 
@@ -81,6 +82,16 @@ def dense(form: str, covariances: np.ndarray, k: int, d: int) -> np.ndarray:
     return diagonal[..., None] * np.eye(d)
 
 
+def diagonals(form: str, f: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Diagonals of the covariances and of their inverses, broadcastable to (..., k, d), from `f` as in `condition`."""
+    if form == "spherical":
+        return f.covariances[..., None], np.broadcast_to((f.factor**2)[..., None], f.means.shape)
+    if form == "diag":
+        return f.covariances, f.factor**2
+    variances, precisions = np.diagonal(f.covariances, axis1=-2, axis2=-1), (f.factor**2).sum(axis=-1)
+    return (variances[..., None, :], precisions[..., None, :]) if form == "tied" else (variances, precisions)
+
+
 def condition(f: Any) -> np.ndarray:
     """Factor of the rounding errors of determinants (k,): the largest number in the inverse of the correlations.
 
@@ -136,10 +147,25 @@ def correlated(noise: np.ndarray, form: str, covariance: np.ndarray) -> np.ndarr
 
 def _inverse_lower(lower: np.ndarray) -> np.ndarray:
     d = lower.shape[-1]
-    if d < LARGE:
+    if d < LARGE and lower.size < MANY * d * d:
         return np.tril(np.linalg.inv(lower))
+    if d < LARGE:
+        inverse = np.zeros_like(lower)
+        _write_inverse(lower, inverse)
+        return inverse
     flat = [dtrtri(matrix.T)[0].T for matrix in lower.reshape(-1, d, d)]  # transposed, because LAPACK is column-major
     return np.tril(np.reshape(flat, lower.shape))
+
+
+def _write_inverse(lower: np.ndarray, inverse: np.ndarray) -> None:
+    """Write the inverses of triangular matrices, from those of their halves: few operations for many matrices."""
+    h = lower.shape[-1] // 2
+    if h == 0:
+        np.divide(1.0, lower, out=inverse)
+        return
+    for half in (slice(h), slice(h, None)):
+        _write_inverse(lower[..., half, half], inverse[..., half, half])
+    inverse[..., h:, :h] = -(inverse[..., h:, h:] @ lower[..., h:, :h]) @ inverse[..., :h, :h]
 
 
 def _cholesky(correlations: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

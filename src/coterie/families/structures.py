@@ -95,6 +95,7 @@ def covariances(
     *,
     d: int | None = None,
     sweeps: int = MAX_ITER,
+    is_floored: bool = False,
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Maximum-likelihood covariances with this structure; and for EVE and VVE their common orientation, else None.
 
@@ -122,6 +123,8 @@ def covariances(
         The number of columns, required for spherical structures.
     sweeps
         Maximum number of sweeps of rotations of EVE and VVE; a few are enough if another M-step follows.
+    is_floored
+        Whether the eigenvalues of the scatters are known to be above the floor described below.
 
     Notes
     -----
@@ -153,9 +156,10 @@ def covariances(
         solve = _equal_shape if shape == "E" else _varying_shapes
         return solve(volume, weight, _floored_diagonals(scatter)), None
     if structure.form == "tied":
-        return _floored(scatter[..., None, :, :])[..., 0, :, :] / weight.sum(axis=-1)[..., None, None], None
+        scatter = scatter if is_floored else _floored(scatter[..., None, :, :])[..., 0, :, :]
+        return scatter / weight.sum(axis=-1)[..., None, None], None
 
-    scatter = _floored(scatter)
+    scatter = scatter if is_floored else _floored(scatter)
     if shape + axes == "EE":
         return _equal_shape(volume, weight, scatter, axes=2), None
     if shape + axes == "EV":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coterie import interrupts
+from coterie import interrupts, kernels
 
 RIDGE = 0.3  # scatter that is added to each cluster, as a share of the mean variance; 0.03 to 1 work about as well
 RANK = 1e-10  # smallest singular value, relative to the largest, that is not a rounding error of dependent columns
@@ -86,6 +86,7 @@ class _Clusters:
 
     def __init__(self, X: np.ndarray, weight: np.ndarray):
         n, self.d = X.shape
+        self.ops = kernels.select("agglomeration", n, self.d)
         squares = weight @ (X - np.average(X, axis=0, weights=weight)) ** 2
         self.ridge = RIDGE * (squares.sum() / (weight.sum() * self.d))
         self.is_active = np.ones(n, bool)
@@ -106,11 +107,6 @@ class _Clusters:
         log_ridge = np.log(self.ridge)
         return weight * (np.log(self.ridge + trace) + (self.d - 1) * log_ridge - self.d * np.log(weight))
 
-    def _terms(self, scatter: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """Terms of the objective: n log |(W + ridge I) / n| of each cluster."""
-        _, log_det = np.linalg.slogdet(scatter + self.ridge * np.eye(self.d))
-        return weight * (log_det - self.d * np.log(weight))
-
     def cheapest_pair(self) -> tuple[int, int]:
         """The pair with the lowest cost; stale clusters are searched only if their bound is the lowest."""
         while self.is_stale[i := int(self.lowest.argmin())]:
@@ -121,17 +117,18 @@ class _Clusters:
 
     def merge(self, i: int, j: int) -> None:
         """Merge cluster j into cluster i."""
-        mean = self.mean[i] + self.weight[j] / (self.weight[i] + self.weight[j]) * (self.mean[j] - self.mean[i])
-        (scatter,), (weight,) = union = self._unions(i, np.array([j]))
-        self.term[i] = self._terms(*union)[0]
-        self.scatter[i], self.weight[i], self.mean[i] = scatter, weight, mean
+        self.term[i] = self._terms_with(i, np.array([j]))[0]
+        weight, dx = self.weight[i] + self.weight[j], self.mean[j] - self.mean[i]
+        self.scatter[i] += self.scatter[j] + self.weight[i] * self.weight[j] / weight * np.outer(dx, dx)
+        self.mean[i] += self.weight[j] / weight * dx
+        self.weight[i] = weight
         self.is_active[j] = False
         self.cost[j] = self.cost[:, j] = self.lowest[j] = np.inf
         others = np.flatnonzero(self.is_active)
         others = others[others != i]
         if len(others) == 0:
             return
-        cost = self._terms(*self._unions(i, others)) - self.term[i] - self.term[others]
+        cost = self._terms_with(i, others) - self.term[i] - self.term[others]
         self.cost[i, others] = self.cost[others, i] = cost
         best = int(cost.argmin())
         self.nearest[i], self.lowest[i], self.is_stale[i] = others[best], cost[best], False
@@ -141,15 +138,10 @@ class _Clusters:
         closer = others[is_closer]
         self.nearest[closer], self.lowest[closer], self.is_stale[closer] = i, cost[is_closer], False
 
-    def _unions(self, i: int, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Scatter and weight of cluster i together with each of the others."""
-        weight = self.weight[i] + self.weight[others]
-        dx = self.mean[others] - self.mean[i]
-        share = self.weight[i] * self.weight[others] / weight
-        scatter = self.scatter[others]
-        scatter += self.scatter[i]
-        scatter += (share[:, None] * dx)[:, :, None] * dx[:, None, :]
-        return scatter, weight
+    def _terms_with(self, i: int, others: np.ndarray) -> np.ndarray:
+        """Terms of the objective for cluster i together with each of the others."""
+        terms: np.ndarray = self.ops.union_terms(i, others, self.weight, self.mean, self.scatter, self.ridge)
+        return terms
 
 
 def _distinct(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -19,6 +19,7 @@ from coterie.kernels.plain.gaussian import Gaussians
 from coterie.mixture import missing
 from coterie.mixture.em import EM, EMPTY, ROUNDING, Event
 
+ABOVE_FLOOR = 1e4  # a scatter with a penalty of so many times the floor needs no check
 BY_FORM = "real K D D | real D D | real K D | real K"  # covariances of a structure: full, tied, diagonal, spherical
 MODEL_STORED: dict[str, Any] = {
     "n_components": "size<K>",
@@ -168,17 +169,23 @@ class GaussianEM(EM):
             offset = means - self.penalty.mean
             scatter = scatter + forms.outer(self.form, np.full(weight.shape, self.penalty.shrinkage), offset, offset)
         matrices, orientation = covariances(
-            self.structure, weight + self.penalty.rows, scatter, c.orientation, d=d, sweeps=self.sweeps
-        )
+            self.structure, weight + self.penalty.rows, scatter, c.orientation, d=d, sweeps=self.sweeps,
+            is_floored=self._penalty_share > ABOVE_FLOOR * FLOOR and not self.penalty.shrinkage,
+        )  # fmt: skip
         components = self.components(weights, means, matrices, orientation)
         if means.ndim == 2:
             components = components._replace(events=self._floored(scatter, float(total)) or components.events)
         return components._replace(steps=c.steps + 1, reseeds=c.reseeds)
 
+    @property
+    def _penalty_share(self) -> float:
+        """Minimum share of `reg_covar` in the scatter of a component, relative to the scatter of all rows."""
+        return float((self.penalty.floor / self.unit**2).min()) / self.n_components
+
     def _floored(self, scatter: np.ndarray, total: float) -> tuple[Event, ...]:
         """Events of components whose scatter is too small in some direction for a covariance."""
-        k, share = self.n_components, (self.penalty.floor / self.unit**2).min()
-        if share > 10 * k * FLOOR and self.structure.name[1:] not in ("EV", "VE"):
+        k = self.n_components
+        if self._penalty_share > 10 * FLOOR and self.structure.name[1:] not in ("EV", "VE"):
             return ()  # the floor of the penalty is high enough for all
         n_matrices = 1 if self.form == "tied" else k
         minimum = 2 * total / n_matrices * np.minimum(self.penalty.floor, 10 * FLOOR * self.unit**2)

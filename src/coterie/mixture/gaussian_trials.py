@@ -20,7 +20,7 @@ from coterie.mixture.degeneracy import degeneracy, required_rows
 from coterie.mixture.gaussian_em import Components, GaussianEM, GaussianStats
 from coterie.mixture.trials import Effort, Trials
 
-BLOCK = 1 << 17  # numbers of a block of densities
+BLOCK = 1 << 16  # numbers of a block of densities
 MAX_STORED = 1 << 20  # maximum number of stored monomials; more are computed when they are needed
 BY_COLUMN = frozenset(["EEI", "VEI", "EVI", "VVI", "EEE", "VEE", "EVV", "VVV"])  # structures that allow column scales
 TREE_ROWS = 600  # maximum number of rows of a tree, whose cost is quadratic
@@ -99,28 +99,29 @@ class GaussianTrials(Trials):
         sums = np.zeros((runs, k, self.n_monomials))
         for part in self._parts(runs * k):
             sums += np.swapaxes(self.w[part, None] * resp[:, part], 1, 2) @ self._monomials(part)
-        return self.em.m_step(reference, self._stats(sums, reference, np.zeros(runs)))
+        return self.em.m_step(reference, self._stats(sums, np.zeros(runs)))
 
     def advance(self, params: Components, steps: int) -> tuple[Components, np.ndarray, np.ndarray]:
-        stats = self.e_step(params)
+        stats, origin = self.e_step(params), np.zeros_like(params.means)
         objective = self.em.objective(params, stats)
         gains = np.full((2, len(objective)), np.inf)
         for _ in range(steps):
             interrupts.check()
-            params = self.em.m_step(params, stats)
+            params = self.em.m_step(params._replace(means=origin), stats)
             stats = self.e_step(params)
             before, objective = objective, self.em.objective(params, stats)
             gains = np.stack([gains[1], before - objective])
         return params, objective, gains
 
     def e_step(self, params: Components) -> GaussianStats:
+        """Statistics about the origin, near which the rows are."""
         runs, k, _ = params.means.shape
         sums, bound = np.zeros((k * runs, self.n_monomials)), np.zeros(runs)
         for part, resp, log_density in self._responsibilities(params):
             resp *= self.w[part, None, None]
             sums += resp.reshape(-1, k * runs).T @ self._monomials(part)
             bound += self.w[part] @ log_density
-        return self._stats(sums.reshape(k, runs, -1).swapaxes(0, 1), params, bound)
+        return self._stats(sums.reshape(k, runs, -1).swapaxes(0, 1), bound)
 
     def responsibilities(self, params: Components) -> tuple[np.ndarray, np.ndarray]:
         _, resp, log_density = zip(*self._responsibilities(params), strict=True)
@@ -157,10 +158,7 @@ class GaussianTrials(Trials):
         return self.em.components(params.weights[run], means, params.covariances[run] * scale, orientation)
 
     def degeneracy(self, params: Components) -> np.ndarray:
-        covariances = forms.dense(self.em.form, params.covariances, *params.means.shape[-2:])
-        covariances = covariances * np.outer(self.scale, self.scale)
-        means, unit = params.means * self.scale, self.em.unit * self.scale
-        return degeneracy(self.em, self.n, params.weights, means, covariances, unit)
+        return degeneracy(self.em, self.n, params, 1.0 / self.scale)
 
     def costs(self, params: Components, objective: np.ndarray) -> np.ndarray:
         """With a prior the objectives, otherwise minus the log-likelihoods.
@@ -264,9 +262,9 @@ class GaussianTrials(Trials):
         whole = np.concatenate([quadratic, linear, constant[..., None]], axis=-1)
         return whole.transpose(2, 1, 0).reshape(-1, k * runs)
 
-    def _stats(self, sums: np.ndarray, c: Components, bound: np.ndarray) -> GaussianStats:
-        """Statistics about the means of `c`, from sums of monomials (runs, k, monomials)."""
-        runs, k, d = c.means.shape
+    def _stats(self, sums: np.ndarray, bound: np.ndarray) -> GaussianStats:
+        """Statistics about the origin, from sums of monomials (runs, k, monomials)."""
+        (runs, k, _), d = sums.shape, self.X.shape[1]
         sum_xx, sum_x, weight = sums[..., : -d - 1], sums[..., -d - 1 : -1], sums[..., -1]
         form = self.em.form
         if form == "spherical":
@@ -275,5 +273,4 @@ class GaussianTrials(Trials):
             square = np.empty((runs, k, d, d))
             square[..., self.upper[0], self.upper[1]] = square[..., self.upper[1], self.upper[0]] = sum_xx
             sum_xx = square if form == "full" else square.sum(axis=1)
-        sum_dxx = forms.recentered(form, weight, sum_x, sum_xx, c.means)
-        return GaussianStats(weight, sum_x - weight[..., None] * c.means, sum_dxx, bound, bound)
+        return GaussianStats(weight, sum_x, sum_xx, bound, bound)
