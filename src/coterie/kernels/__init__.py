@@ -40,7 +40,7 @@ def _assignment(X: Any, k: int) -> int:
 
 
 TASKS = {
-    "agglomeration": Task(lambda n, d: n * n * d**3, limit=1 << 25),  # merges of n Gaussian clusters with d columns
+    "agglomeration": Task(lambda n, d: n * n * d**3, limit=1 << 28),  # merges of n Gaussian clusters with d columns
     "condensed_tree": Task(lambda n: n, limit=1 << 11),  # trees of n rows
     "dendrograms": Task(lambda n: n * n),  # all pairs of n leaves
     "density": Task(lambda m, n: m * n),  # distances of m rows to n rows
