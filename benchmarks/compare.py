@@ -23,7 +23,14 @@ HERE, OTHER = "this checkout", "the other"
 COMPETITORS = tuple(Competitor(key, "coterie", lambda X, plan: None) for key in (HERE, OTHER))
 LLOYD = [(2_000_000, 2, 8), (1_000_000, 16, 64), (500_000, 32, 256), (200_000, 128, 256), (50_000, 384, 1000)]
 FITS = [(200_000, 16, 64), (100_000, 32, 256), (500_000, 8, 20), (50_000, 128, 100)]
-SEARCHES = [(200, 4, 3), (2_000, 8, 5)]
+SEARCHES: dict[str, tuple[str, dict[str, Any], list[tuple[int, int, int]]]] = {
+    "Gaussian mixture": ("GaussianMixture", {}, [(200, 4, 3), (2_000, 8, 5)]),
+    "K-medians": ("KMedians", {}, [(500, 8, 5), (2_000, 8, 5), (5_000, 16, 12)]),
+    "K-medians by l2": ("KMedians", {"metric": "l2"}, [(500, 8, 5), (2_000, 8, 5), (5_000, 16, 12)]),
+    "spherical K-means": ("SphericalKMeans", {}, [(500, 8, 5), (2_000, 8, 5), (5_000, 16, 12)]),
+    "fuzzy c-means": ("FuzzyCMeans", {}, [(500, 8, 5), (2_000, 8, 5), (5_000, 16, 12)]),
+    "K-medoids": ("KMedoids", {}, [(500, 8, 5), (2_000, 8, 5), (5_000, 16, 12)]),
+}  # defaults, which search for a better optimum
 SMALL = (2_000, 4, 5)
 
 
@@ -61,9 +68,10 @@ def rows() -> Iterator[tuple[str, Row]]:
     for form in ("full", "diag"):
         make = partial(mixture, form=form)
         yield f"Gaussian mixture, {form}", Row((200_000, 16, 20), SMALL, make, {OURS: COTERIE_MIXTURE.fit})
-    for size in SEARCHES:
-        label = f"Gaussian mixture with its search, {' x '.join(map(count, size))}"
-        yield label, Row(size, (60, 2, 2), groups_of, {OURS: _searched})
+    for name, (estimator, options, sizes) in SEARCHES.items():
+        for size in sizes:
+            label = f"{name} with its search, {' x '.join(map(count, size))}"
+            yield label, Row(size, (60, 2, 2), groups_of, {OURS: partial(_searched, estimator, options)})
     for family in ("poisson", "bernoulli"):
         make = partial(counts, family=family)
         yield f"{family} mixture", Row((50_000, 16, 10), SMALL, make, {OURS: bench_families.coterie})
@@ -74,10 +82,10 @@ def _from_rows(fit: Any) -> Any:
     return lambda X, k: fit(X, Plan(k, 100, 0.0, None, 0))
 
 
-def _searched(X: Any, k: int) -> Any:
-    from coterie import GaussianMixture
+def _searched(estimator: str, options: dict[str, Any], X: Any, k: int) -> Any:
+    import coterie
 
-    return GaussianMixture(k, random_state=0).fit(X)
+    return getattr(coterie, estimator)(k, random_state=0, **options).fit(X)
 
 
 def measure(competitor: Competitor, case: dict[str, Any]) -> dict[str, Any]:
