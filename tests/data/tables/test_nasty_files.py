@@ -63,6 +63,14 @@ READ = {  # text, and the columns that a person sees in it
         "n,a,b\nx,1,1.5\ny,3,3.5\nTotal,2,2.5\n",
         {"n": ["x", "y", "Total"], "a": [1, 3, 2], "b": [1.5, 3.5, 2.5]},
     ),
+    "row called total, with amounts": (
+        'n,a\nx,"$1,000"\ny,"$3,000"\nTotal,"$2,000"\n',
+        {"n": ["x", "y", "Total"], "a": ["$1,000", "$3,000", "$2,000"]},
+    ),
+    "total of amounts": (
+        'n,a\nx,"1,200"\ny,950\nz,"1,500"\nTotal,"3,650"\n',
+        {"n": ["x", "y", "z"], "a": ["1,200", "950", "1,500"]},
+    ),
     "separator at the end of rows": ("a,b\n1,1.5,\n2,2.5,\n3,3.5,\n", A),
     "separator at the end of all lines": ("a,b,\n1,1.5,\n2,2.5,\n3,3.5,\n", {**A, "unnamed_3": [None] * 3}),
     "no header": ("1,1.5\n2,2.5\n3,3.5\n", {"column_1": [1, 2, 3], "column_2": A["b"]}),

@@ -11,7 +11,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from coterie.data.tables.written_numbers import CURRENCY, UNITS
+import polars as pl
+
+from coterie.data.tables.written_numbers import CURRENCY, UNITS, Decimal, split_numbers
 
 DELIMITERS = (",", ";", "\t", "|")
 SNIFFED_LINES = 20
@@ -277,8 +279,8 @@ def _total(tail: str, separator: str) -> str:
 
     It is the name of a row if each number is in the range of its column, and none is the sum of its column.
     """
-    lines = [line for line in tail.split("\n") if line.strip()]
-    rows = [line.split(separator) for line in lines]
+    lines = [line for line in tail.replace("\r", " ").split("\n") if line.strip()]
+    rows = [row for row in csv.reader(lines, delimiter=separator) if row]
     first = [next((field.strip() for field in row if field.strip()), "") for row in rows[-SNIFFED_LINES:]]
     words = [field.strip("\"'* :").lower() for field in first]
     is_total = len(words) > 1 and separator in lines[-1] and words[-1] in TOTALS and words[-1] not in words[:-1]
@@ -287,21 +289,19 @@ def _total(tail: str, separator: str) -> str:
 
 def _is_usual(rows: list[list[str]]) -> bool:
     """Whether each number of the last row is in the range of those above it, and none is their sum."""
-    columns = [[_number(row[j]) for row in rows if j < len(row)] for j in range(len(rows[-1]))]
-    columns = [column for column in columns if not math.isnan(column[-1])]
-    above = [[value for value in column[:-1] if not math.isnan(value)] for column in columns]
-    pairs = [(column[-1], values) for column, values in zip(columns, above, strict=True) if values]
-    are_within = all(min(values) <= last <= max(values) for last, values in pairs)
-    is_sum = any(math.isclose(last, sum(values), rel_tol=0.01) for last, values in pairs)
+    columns = [_numbers([row[j] for row in rows if j < len(row)]) for j in range(len(rows[-1]))]
+    pairs = [(last, [value for value in above if value is not None]) for *above, last in columns if last is not None]
+    pairs = [(last, above) for last, above in pairs if above]
+    are_within = all(min(above) <= last <= max(above) for last, above in pairs)
+    is_sum = any(math.isclose(last, sum(above), rel_tol=0.01) for last, above in pairs)
     return bool(pairs) and are_within and not is_sum
 
 
-def _number(field: str) -> float:
-    """A field as a number, with a point or comma; NaN for other text."""
-    try:
-        return float(field.strip().strip("\"'").replace(",", "."))
-    except ValueError:
-        return math.nan
+def _numbers(fields: list[str]) -> list[float | None]:
+    """Fields of a column as numbers, with the decimal separator that fits more of them; None for other text."""
+    numbers = split_numbers(pl.Series([field.strip().strip("'") for field in fields]))
+    decimals: tuple[Decimal, ...] = (".", ",")
+    return numbers.values(max(decimals, key=lambda decimal: numbers.fits(decimal).sum())).to_list()
 
 
 def _requoted(lines: list[tuple[int, str]], cleaning: Cleaning) -> list[tuple[int, str]]:
