@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 
 import coterie
 from coterie.distances import register
-from coterie.errors import DroppedOptionWarning, ModelFileError, ParameterError
+from coterie.errors import DroppedOptionWarning, ModelFileError, ParameterError, RangeWarning
 from coterie.families import Poisson
 from coterie.persistence import container
 from persistence.fitted import COUNTS, X, fitted
@@ -129,6 +129,15 @@ def test_models_of_other_libraries_are_rejected(tmp_path):
         pass
 
     check_rejected(KMeans(2).fit(X), tmp_path, "estimators of coterie")
+
+
+def test_models_that_could_not_be_loaded_are_rejected(tmp_path):
+    with pytest.warns(RangeWarning, match="cannot be represented"):
+        large = coterie.GaussianMixture(2, random_state=0).fit(X * 1e180)
+    check_rejected(large, tmp_path, "could not be loaded: GaussianMixture.covariances_ .* not finite")
+    edited = coterie.KMeans(2, random_state=0).fit(X)
+    edited.cluster_centers_ = edited.cluster_centers_[:, :-1]
+    check_rejected(edited, tmp_path, "could not be loaded")
 
 
 def test_functions_are_rejected_with_what_to_do(tmp_path):

@@ -1,9 +1,11 @@
 """Save fitted models to files, and load them."""
 
+import json
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from coterie.core.writing import write_whole
@@ -35,7 +37,8 @@ def save(model: Any, path: str | PathLike[str], *, overwrite: bool = False) -> N
     FileExistsError
         If the file exists and `overwrite` is False.
     ModelFileError
-        If the model contains something that cannot be saved: user-defined functions, families or distances.
+        If the model contains something that cannot be saved: user-defined functions, families or distances, or values
+        that are not finite, such as the covariances of columns in the order of 1e180.
 
     Warns
     -----
@@ -62,6 +65,10 @@ def save(model: Any, path: str | PathLike[str], *, overwrite: bool = False) -> N
         check_is_fitted(model.steps[-1][1] if name == classes.PIPELINE else model)
     encoder = Encoder()
     content = encoder.model(model)
+    try:
+        _decode(container.parse(json.dumps(content)), encoder.tensors)
+    except ModelFileError as error:
+        raise ModelFileError(f"the model cannot be saved, because it could not be loaded: {error}") from None
     write_whole(file, container.to_bytes(content, encoder.tensors), overwrite)
 
 
@@ -100,12 +107,16 @@ def load(path: str | PathLike[str]) -> Any:
     """
     file = Path(path)
     try:
-        content, tensors = container.read(file)
-        with as_model_file_errors("it is malformed"):
-            model = Decoder(tensors).whole(content)
-        check_predictions(model)
-        return model
+        return _decode(*container.read(file))
     except RecursionError:
         raise ModelFileError(f'cannot load "{file}": it is nested too deeply') from None
     except ModelFileError as error:
         raise ModelFileError(f'cannot load "{file}": {error}') from None
+
+
+def _decode(content: Any, tensors: dict[str, np.ndarray]) -> Any:
+    """The model with this content, after a check that it can predict."""
+    with as_model_file_errors("it is malformed"):
+        model = Decoder(tensors).whole(content)
+    check_predictions(model)
+    return model
