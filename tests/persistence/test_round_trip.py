@@ -97,7 +97,7 @@ def test_a_model_is_loaded_if_rows_of_its_fit_have_no_weight(name, tmp_path):
 @pytest.mark.parametrize("name", [name for name in UNFITTED if name == type(UNFITTED[name][0]).__name__])
 def test_options_may_be_numbers_of_numpy(name, tmp_path):
     model, rows = UNFITTED[name]
-    numbers = {int: np.int64, float: np.float64}
+    numbers = {int: np.int64, float: np.float64, bool: np.bool_}
     options = {key: numbers[type(value)](value) for key, value in model.get_params().items() if type(value) in numbers}
     with short_searches():
         model = clone(model).set_params(**options).fit(rows)

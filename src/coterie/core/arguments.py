@@ -112,6 +112,8 @@ def not_negative(name: str, value: Any) -> float:
 
 
 def one_of(name: str, value: Any, choices: tuple[Any, ...]) -> Any:
+    """`value` if it is one of the choices; booleans of NumPy become those of Python."""
+    value = bool(value) if isinstance(value, np.bool_) else value
     if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
         remark = "" if len(choices) > 1 else ", the only choice at present"
         raise ParameterError(f"{name} must be {' or '.join(map(repr, choices))}{remark}; got {value!r}")

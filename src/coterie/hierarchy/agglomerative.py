@@ -172,8 +172,8 @@ class AgglomerativeClustering(TreeEstimator):
         """
         n_clusters, threshold = self._stopping_rule()
         one_of("linkage", self.linkage, tuple(METHODS))
-        one_of("compute_full_tree", self.compute_full_tree, ("auto", True, False))
-        if threshold is not None and self.compute_full_tree is False:
+        full_tree = one_of("compute_full_tree", self.compute_full_tree, ("auto", True, False))
+        if threshold is not None and full_tree is False:
             raise ParameterError(
                 "compute_full_tree must be True if distance_threshold is set; got False: use compute_full_tree='auto'"
             )
