@@ -35,7 +35,7 @@ class GaussianTrials(Trials):
     far from the origin. So rows are centered and scaled: by column if the structure allows it, else by one number.
     """
 
-    effort = Effort(runs=240, candidates=10, splits=1 / 3, patience=3, work=5e9, steps_for_few_rows=60_000)
+    effort = Effort(runs=240, candidates=10, splits=1 / 3, patience=3, work=5e9, steps_for_few_rows=90_000)
     pool_size = 1000
     random_methods = ("k-means++", "random_from_data", "random")
 

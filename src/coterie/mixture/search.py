@@ -15,12 +15,13 @@ GAINS_BEHIND = 50  # a run stops if it is behind the best by more than this many
 STEPS = 10_000  # steps of all runs
 FEWEST_STARTS = 3  # random starts of a search, one by each method
 STARTS_AT_BEST = 8  # number of random starts in the best optimum after which a search on few rows ends
-ROUNDS_WITHOUT_GAIN = 1  # rounds of further random starts without a gain after which it also ends
+ROUNDS_WITHOUT_GAIN = 2  # rounds of further random starts without a gain after which it also ends
 ROUNDS_IF_DEGENERATE = 4  # maximum number of rounds of further random starts if all runs have degenerate components
 PROPER_RUNS = 3  # minimum number of short runs without degenerate components, for few rows
 BATCHES = 10  # maximum number of batches of short runs until there are as many
 NOISE = 1e-3  # share of random numbers in the responsibilities from which the best runs are finished
 FEW_ROWS = 2e9  # multiply-adds of `STEPS` below which a table has few rows
+WORK_FOR_FEW_ROWS = 3e9  # maximum number of multiply-adds of a search on them
 # below one of these numbers, new starts also move single rows
 FEW_ROWS_PER_COMPONENT, FEW_ROWS_PER_COLUMN = 20, 8  # the second one: of a component, for each column
 CALL = 1e5  # multiply-adds that one step of a batch costs at least, however few its runs
@@ -75,9 +76,9 @@ class Search:
         step = trials.step_work
         steps_for_few_rows = self.effort.steps_for_few_rows
         self.has_few_rows = steps_for_few_rows > 0 and STEPS * step < FEW_ROWS
-        limits = (steps_for_few_rows, FEW_ROWS) if self.has_few_rows else (STEPS, self.effort.work)
+        limits = (steps_for_few_rows, WORK_FOR_FEW_ROWS) if self.has_few_rows else (STEPS, self.effort.work)
         self.steps_left = int(min(limits[0], limits[1] / step))
-        self.n_starts = min(self.effort.runs, self.steps_left // ((10 if self.has_few_rows else 4) * SHORT))
+        self.n_starts = min(self.effort.runs, self.steps_left // ((15 if self.has_few_rows else 4) * SHORT))
         self.minimum_runs = max(1, int(CALL / step))
         self.reserve = self.steps_left // 10  # for `finish`
         self.steps_left -= self.reserve
