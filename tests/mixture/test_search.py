@@ -173,14 +173,14 @@ def test_starts_that_end_in_the_same_optimum_are_counted():
     assert search.converge(runs, candidates, count=1).n_starts.tolist() == [10]
 
 
-@pytest.mark.parametrize("starts, batches", [(8, 1), (1_000_000, 2)])
-def test_random_starts_end_after_enough_in_the_best_optimum_or_a_round_without_a_gain(monkeypatch, starts, batches):
+@pytest.mark.parametrize("starts, batches", [(8, 1), (1_000_000, 3)])
+def test_random_starts_end_after_enough_in_the_best_optimum_or_rounds_without_a_gain(monkeypatch, starts, batches):
     monkeypatch.setattr("coterie.mixture.search.STARTS_AT_BEST", starts)
     sizes = []
     draw = GaussianTrials.random_starts
     monkeypatch.setattr(GaussianTrials, "random_starts", lambda self, runs: sizes.append(runs) or draw(self, runs))
     GaussianMixture(2, covariance_type="EEI", random_state=0).fit(groups(60)[0])
-    assert sizes == [240, 120][:batches]
+    assert sizes == [240, 120, 120][:batches]
 
 
 def test_there_are_more_random_starts_until_some_do_not_collapse(monkeypatch):
@@ -195,6 +195,7 @@ def test_all_random_starts_of_few_rows_are_continued():
     assert (few.n_continued(40), many.n_continued(40)) == (40, 10)
 
 
+@pytest.mark.filterwarnings("ignore:.*did not converge")  # one of the components collapses slowly in every fit
 def test_the_search_of_few_rows_is_short(monkeypatch):
     """Every step of a batch takes time, however few its runs: slow collapses of single runs end."""
     batches = []
