@@ -30,7 +30,7 @@ SHORT = [
             "EFFORTS": swap_search.EFFORTS
             | {kind: swap_search.EFFORTS[kind]._replace(quiet=1, rounds=3) for kind in ("auto", "short")}
         },
-    ),  # fmt: skip
+    ),
     (medoid_search, {"JUMPS": 3, "LONG_JUMPS": 3}),
     (reliability, {"RESAMPLES": 5, "FEW_RESAMPLES": 4}),
 ]

@@ -321,11 +321,12 @@ def test_the_kernels_are_chosen_by_type_and_shape_alone():
 
 def test_kernels_for_many_passes_are_compiled_in_this_thread_only():
     X = np.zeros((500, 8))
-    with contextlib.suppress(ZeroDivisionError), kernels.selected_for(64):
+    with contextlib.suppress(ZeroDivisionError), kernels.selected_for(32, X, 5):
         assert for_centers(X, 5) is cpu
         assert kernels.select("medians", X, 5).__name__.endswith("cpu.medians")
-        assert for_centers(X[:10], 5) is plain
         with ThreadPoolExecutor() as pool:
             assert pool.submit(for_centers, X, 5).result() is plain
         raise ZeroDivisionError
     assert for_centers(X, 5) is plain
+    with kernels.selected_for(32, X[:100], 5):
+        assert for_centers(X[:100], 24) is plain

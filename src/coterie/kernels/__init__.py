@@ -76,9 +76,12 @@ def select(task: str, *sizes: Any) -> ModuleType:
 
 
 @contextmanager
-def selected_for(passes: int) -> Iterator[None]:
-    """In this context and thread, kernels are selected for so many passes: compiled ones pay off for fewer rows."""
-    token = _passes.set(passes)
+def selected_for(passes: int, X: Any, k: int) -> Iterator[None]:
+    """In this context and thread, kernels are selected for so many passes over rows `X` and k centers.
+
+    Compiled kernels then pay off for fewer rows. If they do not, nothing is compiled, also not for more centers.
+    """
+    token = _passes.set(passes if passes * _assignment(X, k) > SMALL else 1)
     try:
         yield
     finally:

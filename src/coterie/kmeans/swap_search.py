@@ -24,7 +24,7 @@ JUMPS = 5  # maximum number of centers that jump together
 FAR = 3.0  # maximum cost that a swap may add before the descent, in average costs of a cluster
 HOPE = 1.0  # a descent is abandoned if it is behind the best by more than this multiple of its last gain
 GAIN = 1e-9  # relative to the objective: smaller gains are rounding
-PASSES = 64  # a search makes at least so many passes, for which its kernels are selected
+PASSES = 32  # a search makes at least so many passes, for which its kernels are selected
 
 
 class Effort(NamedTuple):
@@ -87,7 +87,7 @@ def search_start(
     if is_sample and rows.X.shape[0] < SAMPLE * model.n_clusters:  # nearly all rows have no weight
         return model, callback
     search = Search(model, rows, source.shape[0] / rows.X.shape[0], search_rng, max_iter, callback)
-    with machine.one_blas_thread, kernels.selected_for(PASSES):
+    with machine.one_blas_thread, kernels.selected_for(PASSES, rows.X, model.n_clusters):
         best = search.run(n_init, effort)
     with machine.one_blas_thread:
         if is_sample:
