@@ -83,6 +83,8 @@ def test_a_large_table_has_few_jumps(monkeypatch):
     assert len(jumps) == 4
     search._swap(1, swap_search.Effort(1 << 18, 1, 1, 100, 6, 1))
     assert len(jumps) == 5
+    search._swap(1, swap_search.Effort(1 << 18, 1, 1, 100, 40, 1 << 30))
+    assert len(jumps) == 5 + 9 + 3
 
 
 def test_swaps_of_many_rows_are_compared_by_a_sample_of_them(monkeypatch):

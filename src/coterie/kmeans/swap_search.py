@@ -36,13 +36,14 @@ class Effort(NamedTuple):
     rounds: int  # maximum number of rounds
     jumps: int  # maximum number of random jumps afterwards
     jump_values: int  # the same product; after the first jump, tables of this size have one more
+    extra_jumps: int = 3  # maximum number of jumps minus that of centers: few centers have few optima
 
 
 EFFORTS = {
     "auto": Effort(1 << 18, 3, 3, 100, 10, 3 << 18),
     "short": Effort(1 << 20, 1, 2, 40, 2, 3 << 18),  # for a table that is too large for "auto"
     "sample": Effort(1 << 16, 2, 2, 15, 2, 1 << 16),  # for a table that is too large for "short"
-    "fast": Effort(1 << 24, 5, 10, 300, 40, 1 << 24),
+    "fast": Effort(1 << 24, 5, 10, 300, 40, 1 << 24, 40),
 }
 SAMPLE = 100  # minimum number of sampled rows per cluster
 SWAP_ROWS = 1000  # minimum number of sampled rows by which swaps are compared before their descents
@@ -187,7 +188,9 @@ class Search:
         self.max_steps = effort.rounds
         self._improve(self.best, effort.quiet, run)
         size = self.rows.X.shape[0] * values_per_row(self.rows.X) * self.model.n_clusters
-        for _ in range(min(effort.jumps, 1 + int(effort.jump_values / size))):
+        for _ in range(
+            min(effort.jumps, self.model.n_clusters + effort.extra_jumps, 1 + int(effort.jump_values / size))
+        ):
             jump = None if self._is_over else self._jump_from(self.best)
             if jump is None:
                 break
