@@ -24,7 +24,13 @@ SHORT = [
     (GaussianTrials, {"effort": GaussianTrials.effort._replace(runs=9, patience=1, steps_for_few_rows=500)}),
     (gaussian_trials, {"TREE_ROWS": 150}),
     (FamilyTrials, {"effort": FamilyTrials.effort._replace(runs=6)}),
-    (swap_search, {"EFFORTS": swap_search.EFFORTS | {"auto": swap_search.EFFORTS["auto"]._replace(quiet=1, rounds=3)}}),
+    (
+        swap_search,
+        {
+            "EFFORTS": swap_search.EFFORTS
+            | {kind: swap_search.EFFORTS[kind]._replace(quiet=1, rounds=3) for kind in ("auto", "short")}
+        },
+    ),
     (medoid_search, {"JUMPS": 3, "LONG_JUMPS": 3}),
     (reliability, {"RESAMPLES": 5, "FEW_RESAMPLES": 4}),
 ]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+from concurrent.futures import ThreadPoolExecutor
+
 import naive
 import numpy as np
 import pytest
 from scipy import sparse
 
+from coterie import kernels
 from coterie.kernels import cpu, for_centers, plain
 from coterie.kernels import sparse as csr
 from coterie.kernels.cpu import few_columns
@@ -313,3 +317,16 @@ def test_the_kernels_are_chosen_by_type_and_shape_alone():
     assert for_centers(large, 8) is cpu
     assert for_centers(sparse.csr_array(large), 8) is csr
     assert for_centers(sparse.csr_array(small), 8) is plain
+
+
+def test_kernels_for_many_passes_are_compiled_in_this_thread_only():
+    X = np.zeros((500, 8))
+    with contextlib.suppress(ZeroDivisionError), kernels.selected_for(32, X, 5):
+        assert for_centers(X, 5) is cpu
+        assert kernels.select("medians", X, 5).__name__.endswith("cpu.medians")
+        with ThreadPoolExecutor() as pool:
+            assert pool.submit(for_centers, X, 5).result() is plain
+        raise ZeroDivisionError
+    assert for_centers(X, 5) is plain
+    with kernels.selected_for(32, X[:100], 5):
+        assert for_centers(X[:100], 24) is plain

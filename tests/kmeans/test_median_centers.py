@@ -44,13 +44,32 @@ VALUES = {
 
 
 @TYPES
+@pytest.mark.parametrize("part_rows", [7, 5000], ids=["counted", "sorted"])
 @pytest.mark.parametrize("center", [0.0, 3.0, -1e8], ids=["", "near", "far"])
 @pytest.mark.parametrize("name", VALUES)
-def test_centers_are_medians(name, center, dtype):
+def test_centers_are_medians(name, center, part_rows, dtype):
     X = np.array(VALUES[name], dtype)[:, None]
-    found = one_cluster(X, center=[center])
+    found = one_cluster(X, center=[center], part_rows=part_rows)
     np.testing.assert_allclose(found, np.median(X.astype(np.float64), axis=0), rtol=np.finfo(dtype).eps)
     assert found.dtype == dtype
+
+
+@TYPES
+@pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
+def test_sorted_and_counted_medians_are_the_same(weighted, dtype, monkeypatch):
+    """Also with ties, clusters without rows, and rows without weight."""
+    X = draws(20).integers(0, 9, size=(300, 3)).astype(dtype) + draws(21).choice([0.0, 0.1], size=(300, 3))
+    X, centers = X.astype(dtype), np.array([[1.0, 2, 3], [7, 6, 5], [1e6, 0, 0]], dtype)
+    w = draws(22).integers(0, 3, size=300).astype(float) if weighted else None
+    model, source = Manhattan(3), MemorySource(X, w)
+    stats, memos = Serial().scan(
+        lambda chunk, memo: model.e_step(centers, chunk, memo), source, model.initial_memos(source)
+    )
+    counted = module.medians(centers, stats, source, Serial(), memos)
+    monkeypatch.setattr(module, "medians", None)
+    chunk = source.parts()[0]()
+    np.testing.assert_array_equal(module._sorted_medians(centers, chunk, memos[0])[0].values, counted)
+    assert model.repair(centers, stats, source, Serial(), memos).shape == (3, 3)
 
 
 @TYPES

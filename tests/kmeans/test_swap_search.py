@@ -34,7 +34,7 @@ def quiet(progress):
     return False
 
 
-@pytest.mark.parametrize("cost", [costs.SQUARES, costs.Manhattan(), costs.Shared(2.5)], ids=str)
+@pytest.mark.parametrize("cost", [costs.SQUARES, costs.Manhattan(), costs.Shared(2.5), costs.Shared(2.0)], ids=str)
 def test_what_rows_cost_without_a_center_is_what_they_cost_at_the_others(cost):
     table = rng.exponential(size=(30, 4))
     for j, without in enumerate(swap_search.costs_without(cost, table)):
@@ -79,10 +79,29 @@ def test_a_large_table_has_few_jumps(monkeypatch):
     jumps = []
     monkeypatch.setattr(search, "_round", lambda solution: None)
     monkeypatch.setattr(search, "_jump_from", lambda solution: jumps.append(solution) or solution)
-    search._swap(1, swap_search.Effort(NINE.size * 9 * 3, 1, 1, 100, 6))
+    search._swap(1, swap_search.Effort(1 << 18, 1, 1, 100, 6, NINE.size * 9 * 3))
     assert len(jumps) == 4
-    search._swap(1, swap_search.Effort(1, 1, 1, 100, 6))
+    search._swap(1, swap_search.Effort(1 << 18, 1, 1, 100, 6, 1))
     assert len(jumps) == 5
+    search._swap(1, swap_search.Effort(1 << 18, 1, 1, 100, 40, 1 << 30))
+    assert len(jumps) == 5 + 9 + 3
+
+
+def test_swaps_of_many_rows_are_compared_by_a_sample_of_them(monkeypatch):
+    """Each solution has another sample, and the swapped rows are rows of the table."""
+    monkeypatch.setattr(swap_search, "SWAP_ROWS", 30)
+    monkeypatch.setattr(swap_search, "SAMPLE", 3)
+    search, least = poor_start(Manhattan(9))
+    samples = [search._swap_rows().X for _ in range(2)]
+    assert len(samples[0]) == 30
+    assert not np.array_equal(*samples)
+    jump = search._jump_from(search.best)
+    assert jump.objective >= (1 - 1e-9) * least
+    for centers in search.swaps(search.best):
+        new = centers[(centers != search.best.centers).any(axis=1)]
+        assert all((row == NINE).all(axis=1).any() for row in new)
+    search._swap(1, swap_search.EFFORTS["auto"])
+    assert search.best.objective <= 1.001 * least
 
 
 def test_worse_solutions_are_never_taken(monkeypatch):
@@ -263,6 +282,15 @@ def test_initial_centers_are_not_searched_by_default():
     plain = KMedians(9, init=start).fit(NINE)
     assert cost(plain) == cost(KMedians(9, init=start, search="none").fit(NINE))
     assert cost(KMedians(9, init=start, search="fast", random_state=0).fit(NINE)) < 0.9 * cost(plain)
+
+
+def test_a_middle_sized_table_has_a_shorter_search(monkeypatch):
+    monkeypatch.setattr(swap_search, "SAMPLE", 1)
+    for values, n_init, kind in ((1, "auto", "auto"), (2, "auto", "short"), (3, "auto", "sample"), (2, 5, "none")):
+        limits = {"auto": NINE.size * 9 if values == 1 else 1, "short": NINE.size * 9 if values == 2 else 1}
+        efforts = {kind: swap_search.EFFORTS[kind]._replace(values=limit) for kind, limit in limits.items()}
+        monkeypatch.setattr(swap_search, "EFFORTS", swap_search.EFFORTS | efforts)
+        assert KMedians(9, n_init=n_init)._search_for(MemorySource(NINE)) == kind
 
 
 def test_a_large_table_is_searched_by_a_sample_that_cannot_lose_a_small_cluster():

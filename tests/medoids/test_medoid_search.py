@@ -8,8 +8,8 @@ from scipy.spatial.distance import cdist
 
 from coterie import KMedoids
 from coterie.errors import ParameterError
-from coterie.medoids import medoid_search
-from coterie.medoids.distance_table import StoredDistances
+from coterie.medoids import distance_table, fasterpam, medoid_search
+from coterie.medoids.distance_table import StoredDistances, weighted_sample
 from coterie.medoids.fasterpam import SwapResult
 
 pytestmark = pytest.mark.whole_search
@@ -66,11 +66,85 @@ def test_a_search_ends_where_every_row_is_on_a_medoid():
         assert KMedoids(3, search=kind, random_state=0).fit(corners).inertia_ == 0
 
 
-def test_a_large_table_is_not_searched():
-    assert medoid_search.effort_of("auto", (600, 600)) == (medoid_search.STARTS, medoid_search.JUMPS)
-    assert medoid_search.effort_of("auto", (60, 60)).jumps == medoid_search.LONG_JUMPS
-    assert medoid_search.effort_of("auto", (20_000, 20_000)) == medoid_search.NO_SEARCH
-    assert medoid_search.effort_of("fast", (20_000, 20_000)).jumps == medoid_search.LONG_JUMPS
+def distances_used(effort, n):
+    sample = (medoid_search.STARTS + effort.sample_jumps) * effort.sample**2 if effort.sample else 0
+    return medoid_search.ROUNDS * (sample + (effort.starts + effort.jumps) * n * n)
+
+
+def test_a_large_table_is_searched_by_a_sample_with_the_same_work():
+    assert medoid_search.effort_of("auto", (600, 600), 5) == (medoid_search.STARTS, medoid_search.JUMPS, 0, 0)
+    assert medoid_search.effort_of("auto", (60, 60), 5).jumps == medoid_search.LONG_JUMPS
+    assert medoid_search.effort_of("fast", (20_000, 20_000), 5).jumps == medoid_search.LONG_JUMPS
+    for n in (1500, 3000, 5000):
+        effort = medoid_search.effort_of("auto", (n, n), 5)
+        assert effort.jumps > 0
+        assert n > effort.sample > 0
+        assert distances_used(effort, n) <= medoid_search.WORK
+    assert medoid_search.effort_of("auto", (20_000, 20_000), 5).jumps == 0
+    assert medoid_search.effort_of("auto", (20_000, 20_000), 5).sample_jumps == medoid_search.JUMPS
+    assert medoid_search.effort_of("auto", (1_500, 1_500), 150).sample == 0  # too few rows for each medoid
+
+
+def test_rows_of_a_sample_have_the_weight_of_the_rows_nearest_to_them():
+    D, w = cdist(ROWS, ROWS), np.arange(90) % 4 + 1.0
+    reduced, weights, rows = weighted_sample(StoredDistances(D, np.arange(90)), w, 20, np.random.default_rng(0))
+    nearest = D[rows].argmin(axis=0)
+    np.testing.assert_array_equal(reduced.D, D[np.ix_(rows, rows)])
+    np.testing.assert_array_equal(weights, [w[nearest == i].sum() for i in range(20)])
+
+
+def test_batches_of_a_sample_give_the_same_weights(monkeypatch):
+    table, w = StoredDistances(cdist(ROWS, ROWS), np.arange(90)), np.ones(90)
+    whole = weighted_sample(table, w, 20, np.random.default_rng(0))
+    monkeypatch.setattr(distance_table, "BATCH", 7)
+    parts = weighted_sample(table, w, 20, np.random.default_rng(0))
+    np.testing.assert_array_equal(parts[1], whole[1])
+    np.testing.assert_array_equal(parts[0].D, whole[0].D)
+
+
+def swaps(table, w, medoids):
+    return fasterpam.descend(table, fasterpam.Deviations(table, w, medoids), 100, 1, lambda *_: False)
+
+
+def test_candidates_near_the_medoids_lower_the_loss_of_all_rows():
+    D, w, medoids = cdist(ROWS, ROWS), np.arange(90) % 3 + 1.0, np.array([3, 40, 77])
+    table, rng = StoredDistances(D, np.arange(90)), np.random.default_rng(0)
+    for count in (90, 9):
+        near, loss = medoid_search.descend_nearby(table, w, medoids, 2.0, count, 5.0, rng, swaps)
+        assert loss == pytest.approx(w @ D[near].min(axis=0))
+        assert loss < w @ D[medoids].min(axis=0)
+        nearest = np.argsort(D[medoids], axis=1)[:, :10]
+        assert set(near.tolist()) <= set(nearest.ravel().tolist())
+
+
+def test_the_best_few_results_of_a_sample_are_compared_with_all_rows():
+    """Those that differ, and are not much worse than the best."""
+    losses = [10.0, 10.0, 10.2, 99.0, 10.1, 10.3, 10.35, 10.25]
+    best = medoid_search._distinct([SwapResult(np.arange(3), loss, (), True) for loss in losses])
+    assert [result.loss for result in best] == [10.0, 10.1, 10.2, 10.25]
+
+
+@pytest.mark.parametrize("options", [{}, {"objective": "silhouette"}, {"metric": "precomputed"}], ids=str)
+def test_a_sample_leads_to_the_clusters_of_all_rows(options, monkeypatch):
+    monkeypatch.setattr(medoid_search, "WORK", 1 << 14)
+    for name in ("SAMPLE", "SAMPLE_DISTANCES"):
+        monkeypatch.setattr(medoid_search, name, 40)
+    X = cdist(ROWS, ROWS) if options else ROWS
+    options = {"metric": "precomputed"} | options if options else {}
+    searched = KMedoids(3, random_state=0, **options)
+    assert medoid_search.effort_of("auto", (90, 90), 3).sample == 40
+    many = KMedoids(3, search="none", n_init=30, random_state=1, **options).fit(X)
+    assert searched.fit(X).history_[-1] <= 1.005 * many.history_[-1]
+    assert searched.converged_
+
+
+def test_initialisations_of_the_user_come_before_the_sample(monkeypatch):
+    monkeypatch.setattr(medoid_search, "WORK", 1 << 14)
+    for name in ("SAMPLE", "SAMPLE_DISTANCES"):
+        monkeypatch.setattr(medoid_search, name, 40)
+    runs = set()
+    KMedoids(3, n_init=4, random_state=0, callback=lambda progress: runs.add(progress.run)).fit(ROWS)
+    assert runs == set(range(5))
 
 
 def test_a_wrong_search_is_rejected():

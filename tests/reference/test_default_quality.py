@@ -33,7 +33,12 @@ def test_the_default_is_within_half_a_percent_on_ruspini(name, k):
         (Cell("medoids", "mssc/german_towns", 7), 1),  # with 40 jumps 0.8 % above the optimum
         (Cell("medoids", "wut/mk2", 7), 0),  # one random start in ten ends in the optimum, and few jumps do
         (Cell("medoids", "wut/mk2", 12), 1),
+        (Cell("medoids", "sipu/s1", 7), 0),  # with three descents 1.4 % above the best known
+        (Cell("medoids", "wut/stripes", 12), 1),
         (Cell("spherical", "uci/sonar", 7), 0),  # with one jump 0.6 % above the optimum
+        (Cell("spherical", "mssc/image_segmentation", 12), 0),  # searched by a sample, more than 0.5 % above
+        (Cell("fuzzy", "mssc/image_segmentation", 7), 0),
+        (Cell("l1", "uci/wdbc", 12), 0),  # with three jumps 0.9 % above
     ],
     ids=str,
 )

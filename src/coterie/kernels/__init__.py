@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -16,6 +18,7 @@ COMPILED = (
     "plain" if find_spec("numba") is None else "cpu"
 )  # fits on a GPU do not need Numba: they compile nothing here
 ON_DEVICE = 1 << 26  # number of values that are processed at once on a device
+_passes = ContextVar("passes", default=1)
 
 
 class Task(NamedTuple):
@@ -70,7 +73,20 @@ def select(task: str, *sizes: Any) -> ModuleType:
     entry = TASKS[task]
     if is_on_device(sizes[0]):
         return _load(f"cuda.{task}")
-    return _load(f"{'plain' if entry.work(*sizes) <= entry.limit else COMPILED}.{task}")
+    return _load(f"{'plain' if _passes.get() * entry.work(*sizes) <= entry.limit else COMPILED}.{task}")
+
+
+@contextmanager
+def selected_for(passes: int, X: Any, k: int) -> Iterator[None]:
+    """In this context and thread, kernels are selected for so many passes over rows `X` and k centers.
+
+    Compiled kernels then pay off for fewer rows. If they do not, nothing is compiled, also not for more centers.
+    """
+    token = _passes.set(passes if passes * _assignment(X, k) > SMALL else 1)
+    try:
+        yield
+    finally:
+        _passes.reset(token)
 
 
 def is_on_device(X: Any) -> bool:
@@ -99,7 +115,7 @@ def for_centers(X: Any, k: int, n_total: int = 0) -> ModuleType:
     """
     if is_on_device(X):
         return _load("cuda")
-    if max(X.shape[0], n_total) * X.shape[1] * k <= SMALL:
+    if _passes.get() * max(X.shape[0], n_total) * X.shape[1] * k <= SMALL:
         return _load("plain")
     return _load("sparse" if hasattr(X, "indptr") else COMPILED)
 

@@ -19,6 +19,8 @@ from coterie.kmeans.lloyd import warn_of_empty_clusters
 from coterie.seeding import check_start, starts
 from coterie.traces import Traced
 
+KINDS = ("auto", "short")  # searches of all rows, for search="auto"; the first one for the smallest tables
+
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class CenterEstimator(Traced, Partitional):
@@ -93,9 +95,9 @@ class CenterEstimator(Traced, Partitional):
             return self.search
         if not isinstance(self.init, str) or self.init not in ("auto", "k-means++"):
             return "none"
-        if source.shape[0] <= swap_search.max_rows(swap_search.EFFORTS["auto"], source, self.n_clusters):
-            return "auto"
-        return "sample" if self.n_init == "auto" else "none"
+        rows = {kind: swap_search.max_rows(swap_search.EFFORTS[kind], source, self.n_clusters) for kind in KINDS}
+        kind = next((kind for kind in KINDS if source.shape[0] <= rows[kind]), "sample")
+        return kind if kind == "auto" or self.n_init == "auto" else "none"
 
     def _store_result(self, model: Any, result: loop.Fit, labels: Any, source: Any, X: Any, sample_weight: Any) -> None:
         self._learn_columns(X, source)

@@ -44,12 +44,14 @@ class KMedians(CenterEstimator):
         first.
     n_init : int or 'auto', default='auto'
         Number of initialisations; the best result is kept. 'auto' is 10 for 'forgy', 'random', 'random_partition' and
-        callables. Before a search it is 3 (2 for a random sample of the rows, 5 for 'fast'). Otherwise it is 1.
+        callables. Before a search it is 3 (2 for a random sample of the rows, 5 for 'fast'), and 1 for a middle-sized
+        table. Otherwise it is 1.
     search : {'auto', 'none', 'fast'}, default='auto'
         Search for a better optimum than initialisations find. One to three centers are swapped for rows, and the
         iterations continue from there. Then several centers jump at random, and the swaps start again. 'auto' is a
-        short search for ``init='k-means++'``, about 0.1 to 1 seconds. For a large table it searches a random sample
-        of the rows for the initial centers, unless `n_init` is a number. 'fast' searches longer, and up to 16 million
+        short search for ``init='k-means++'``, about 0.1 to 0.5 seconds. Unless `n_init` is a number, it is shorter if
+        rows x columns x clusters exceed 262,000, and above a million a random sample of the rows is searched for the
+        initial centers; otherwise such tables are not searched. 'fast' searches longer, and up to 16 million
         values. 'none' only runs the `n_init` initialisations. A fit that resumes from a `checkpoint` repeats the
         search.
     max_iter : int, default=300

@@ -18,6 +18,7 @@ from coterie.seeding import costs
 
 BINS = (16, 4)  # powers of two; the second number saves memory if there are many cells
 CELLS = 1 << 16  # clusters x columns above which there are fewer bins
+SORTED = 1 << 17  # rows x columns of a single part up to which values are sorted instead
 REACH = (0.0, *(sign * 2.0**-i for i in (1, 2, 4, 6, 8) for sign in (-1, 1)))  # edges in fractions of a bin
 ROUNDING = 1e-12  # relative difference that is attributed to rounding
 STEPS = 10  # maximum number of Weiszfeld steps in one iteration
@@ -45,6 +46,13 @@ class Counts(Stats):
     def __add__(self, other: Counts) -> Counts:
         minimum, maximum = np.minimum(self.minimum, other.minimum), np.maximum(self.maximum, other.maximum)
         return Counts(self.weight + other.weight, minimum, maximum)
+
+
+@dataclass(frozen=True)
+class Medians(Stats):
+    """Medians of the clusters of a single part."""
+
+    values: Any  # (k, d)
 
 
 @dataclass(frozen=True)
@@ -85,7 +93,7 @@ class Manhattan(CenterModel):
 
     Medians are not sums, but the weight up to a value is. Each pass counts the weight in bins within the bin that
     contains the median, until a single value is left. It takes one or two passes when the centers have nearly
-    converged, and about log16 of the number of rows of a cluster before.
+    converged, and about log16 of the number of rows of a cluster before. The values of a small table are sorted.
     """
 
     def e_step(
@@ -103,7 +111,11 @@ class Manhattan(CenterModel):
     def repair(
         self, centers: np.ndarray, stats: ManhattanStats, source: Source, engine: Engine, memos: list[np.ndarray]
     ) -> np.ndarray:
-        new_centers = medians(centers, stats, source, engine, memos).astype(centers.dtype)
+        if len(memos) == 1 and source.shape[0] * source.shape[1] <= SORTED:
+            values = engine.scan(partial(_sorted_medians, centers), source, memos)[0].values
+        else:
+            values = medians(centers, stats, source, engine, memos)
+        new_centers = values.astype(centers.dtype)
         return super().repair(new_centers, stats, source, engine, memos)
 
     def assign(self, centers: np.ndarray, chunk: Chunk, labels: np.ndarray | None = None) -> np.ndarray:
@@ -132,6 +144,7 @@ class Euclidean(NearestCenters):
     """
 
     steps: int = STEPS  # maximum number of Weiszfeld steps in one iteration
+    checks_rows: bool = True  # whether an iteration tests if a row is the median
 
     def e_step(self, centers: np.ndarray, chunk: Chunk, memo: Bounds | None = None) -> tuple[EuclideanStats, Bounds]:
         """The nearest center is that of K-means, because squaring does not change the order."""
@@ -155,10 +168,12 @@ class Euclidean(NearestCenters):
             before, centers = centers, self.m_step(centers, pulls)
             if squared_step(before, centers) <= CLOSE * self.tol:
                 break
-        nearest, _ = engine.scan(partial(_nearest, centers), source, memos)
-        pulls, _ = engine.scan(partial(_weiszfeld_sums, nearest.rows), source, memos)
-        is_median = np.isfinite(nearest.distance) & (np.linalg.norm(pulls.pull, axis=1) <= (1.0 + ROUNDING) * pulls.on)
-        centers = np.where(is_median[:, None], nearest.rows, centers)
+        if self.checks_rows:
+            nearest, _ = engine.scan(partial(_nearest, centers), source, memos)
+            pulls, _ = engine.scan(partial(_weiszfeld_sums, nearest.rows), source, memos)
+            excess = np.linalg.norm(pulls.pull, axis=1) - (1.0 + ROUNDING) * pulls.on
+            is_median = np.isfinite(nearest.distance) & (excess <= 0)
+            centers = np.where(is_median[:, None], nearest.rows, centers)
         return super().repair(centers, stats, source, engine, memos)
 
     def has_converged(
@@ -175,8 +190,8 @@ class Euclidean(NearestCenters):
 
     @property
     def rough(self) -> Euclidean:
-        """Same model with fewer steps, for trial descents."""
-        return replace(self, steps=ROUGH_STEPS)
+        """Same model with cheaper iterations, for trial descents."""
+        return replace(self, steps=ROUGH_STEPS, checks_rows=False)
 
 
 def medians(
@@ -205,6 +220,33 @@ def medians(
         share = (0.5 * weight - below) / np.where(is_open, _at(counts.weight, lower), 1.0)
         edges = _edges_between(np.where(is_open, low, 0.0), np.where(is_open, high, 0.0), share, bins)
     return result
+
+
+def _sorted_medians(centers: np.ndarray, chunk: Chunk, labels: np.ndarray) -> tuple[Medians, np.ndarray]:
+    """The same as `medians`, from the sorted values of each cluster."""
+    result = centers.astype(np.float64)
+    for j in range(len(centers)):
+        rows = np.flatnonzero(labels == j if chunk.w is None else (labels == j) & (chunk.w > 0))
+        if len(rows) > 0:
+            values = chunk.X[rows].T.astype(np.float64)
+            low, high = _middle(values) if chunk.w is None else _weighted_middle(values, chunk.w[rows])
+            result[j] = low + 0.5 * (high - low)
+    return Medians(result), labels
+
+
+def _middle(values: np.ndarray) -> np.ndarray:
+    """The two middle values (2, d) of each row; the same value twice if their number is odd."""
+    count = values.shape[1]
+    return np.sort(values, axis=1).T[[(count - 1) // 2, count // 2]]
+
+
+def _weighted_middle(values: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """The values (2, d) of each row at which the weight up to them reaches, and then exceeds, half of the total."""
+    order = np.argsort(values, axis=1)
+    cumulative = np.cumsum(w[order], axis=1, dtype=np.float64)
+    beyond = cumulative / cumulative[:, -1:] - 0.5
+    middle = np.stack([np.argmax(beyond >= -ROUNDING, axis=1), np.argmax(beyond > ROUNDING, axis=1)], axis=1)
+    return np.take_along_axis(values, np.take_along_axis(order, middle, axis=1), axis=1).T
 
 
 def _at(values: np.ndarray, index: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coterie import interrupts, machine
+from coterie import interrupts, kernels, machine
 from coterie.base import in_memory
 from coterie.core import loop
 from coterie.core.arrays import is_sparse
@@ -22,8 +22,9 @@ TRIES = 5  # single swaps per round that are followed by a descent
 CHAINS, LONGEST = 3, 3  # chains of swaps per round that are followed by a descent; maximum length of a chain
 JUMPS = 5  # maximum number of centers that jump together
 FAR = 3.0  # maximum cost that a swap may add before the descent, in average costs of a cluster
-HOPE = 2.0  # a descent is abandoned if it is behind the best by more than this multiple of its last gain
+HOPE = 1.0  # a descent is abandoned if it is behind the best by more than this multiple of its last gain
 GAIN = 1e-9  # relative to the objective: smaller gains are rounding
+PASSES = 32  # a search makes at least so many passes, for which its kernels are selected
 
 
 class Effort(NamedTuple):
@@ -33,15 +34,19 @@ class Effort(NamedTuple):
     starts: int  # initialisations before the swaps, for n_init="auto"
     quiet: int  # rounds without a gain that end the swaps
     rounds: int  # maximum number of rounds
-    jumps: int  # maximum number of random jumps afterwards; one for a table that is nearly too large
+    jumps: int  # maximum number of random jumps afterwards
+    jump_values: int  # the same product; after the first jump, tables of this size have one more
+    extra_jumps: int = 3  # maximum number of jumps minus that of centers: few centers have few optima
 
 
 EFFORTS = {
-    "auto": Effort(1 << 18, 3, 3, 60, 6),
-    "sample": Effort(1 << 16, 2, 2, 15, 2),  # for a table that is too large for "auto"
-    "fast": Effort(1 << 24, 5, 10, 300, 40),
+    "auto": Effort(1 << 18, 3, 3, 100, 10, 3 << 18),
+    "short": Effort(1 << 20, 1, 2, 40, 2, 3 << 18),  # for a table that is too large for "auto"
+    "sample": Effort(1 << 16, 2, 2, 15, 2, 1 << 16),  # for a table that is too large for "short"
+    "fast": Effort(1 << 24, 5, 10, 300, 40, 1 << 24, 40),
 }
 SAMPLE = 100  # minimum number of sampled rows per cluster
+SWAP_ROWS = 1000  # minimum number of sampled rows by which swaps are compared before their descents
 
 
 class Solution(NamedTuple):
@@ -83,8 +88,9 @@ def search_start(
     if is_sample and rows.X.shape[0] < SAMPLE * model.n_clusters:  # nearly all rows have no weight
         return model, callback
     search = Search(model, rows, source.shape[0] / rows.X.shape[0], search_rng, max_iter, callback)
-    with machine.one_blas_thread:
+    with machine.one_blas_thread, kernels.selected_for(PASSES, rows.X, model.n_clusters):
         best = search.run(n_init, effort)
+    with machine.one_blas_thread:
         if is_sample:
             start = _better_start(model, source, engine, seeding_rng, best.centers)
         else:  # repeat the whole descent for the callback and the history, unless the fit was stopped
@@ -182,7 +188,9 @@ class Search:
         self.max_steps = effort.rounds
         self._improve(self.best, effort.quiet, run)
         size = self.rows.X.shape[0] * values_per_row(self.rows.X) * self.model.n_clusters
-        for _ in range(min(effort.jumps, 1 + int(effort.values / size))):
+        for _ in range(
+            min(effort.jumps, self.model.n_clusters + effort.extra_jumps, 1 + int(effort.jump_values / size))
+        ):
             jump = None if self._is_over else self._jump_from(self.best)
             if jump is None:
                 break
@@ -216,7 +224,7 @@ class Search:
         if len(candidates) == 0:
             return None
         removed = neighborhood.removed(len(candidates), self.rng)
-        centers = self._swapped(solution.centers, removed, self.cost.take(self.rows.X, candidates))
+        centers = self._swapped(solution.centers, removed, self.cost.take(neighborhood.X, candidates))
         result = self._descend(self.rough, centers, lambda progress: None)
         return Solution(result.params, result.objective, result.params)
 
@@ -239,8 +247,13 @@ class Search:
 
     def _neighborhood(self, solution: Solution) -> Neighborhood:
         if self.neighborhood is None or self.neighborhood.centers is not solution.centers:
-            self.neighborhood = Neighborhood(self.cost, self.rows, solution.centers)
+            self.neighborhood = Neighborhood(self.cost, self._swap_rows(), solution.centers)
         return self.neighborhood
+
+    def _swap_rows(self) -> Chunk:
+        """The rows by which swaps are compared, and which become centers: a new random sample if they are many."""
+        limit = max(SWAP_ROWS, SAMPLE * self.model.n_clusters)
+        return self.rows if self.rows.X.shape[0] <= limit else _rows(self.source, limit, self.rng)[0]
 
     def _swapped(self, centers: np.ndarray, removed: list[int], rows: np.ndarray) -> np.ndarray:
         centers = centers.copy()

@@ -21,7 +21,7 @@ class StoredDistances:
     """Distance matrix: rows are candidates, columns are objects."""
 
     D: Array  # (n, m)
-    object_indices: Array  # (m,) index of each object among the candidates
+    object_indices: Array  # (m,) index of each object among the candidates; -1 if it is not a candidate
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -95,3 +95,20 @@ def sample_objects(
     with machine.one_blas_thread:
         nearest = machine.run_in_threads(lambda part: reduced.rows(part).argmin(axis=1), parts, n_jobs)
     return reduced, np.bincount(np.concatenate(nearest), w, minlength=size)
+
+
+def weighted_sample(table: Any, w: Array, size: int, rng: np.random.Generator) -> tuple[StoredDistances, Array, Array]:
+    """Distances between `size` random objects, the weight of all objects nearest to each, and their indices."""
+    m = len(w)
+    sample = np.sort(rng.choice(m, size, replace=False, p=w / w.sum()))
+    candidates = table.object_indices[sample]
+    D = np.empty((size, size), table.dtype)
+    nearest, owner = np.full(m, np.inf), np.zeros(m, np.int64)
+    for part in batches((size, m), table.dtype.itemsize):
+        rows = table.rows(candidates[part])
+        D[part] = rows[:, sample]
+        index = rows.argmin(axis=0)
+        distances = rows[index, np.arange(m)]
+        is_nearer = distances < nearest
+        nearest[is_nearer], owner[is_nearer] = distances[is_nearer], part.start + index[is_nearer]
+    return StoredDistances(D, np.arange(size)), np.bincount(owner, w, minlength=size), candidates

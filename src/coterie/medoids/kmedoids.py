@@ -67,11 +67,14 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DistanceEstima
         rows for each medoid. 'k-medoids++' draws rows in proportion to their distance.
     n_init : int or 'auto', default='auto'
         Number of initialisations; the best result is kept. 'auto' is 3 for 'random' and before a search, otherwise 1.
+        The result of a sample of the rows is one more; with 'auto' it is the only one.
     search : {'auto', 'none', 'fast'}, default='auto'
         Search for a better optimum than swaps find: up to three medoids are replaced at random, and swaps continue from
         there; every fourth time it starts from a new initialisation. 'auto' does this 40 times for ``init='lab'`` (160
-        times for at most 128 rows), and less often for more than 1,400 rows: it uses about 3e8 distances, so there is
-        no search for more than 9,000 rows. 'fast' does it 160 times. 'none' only runs the `n_init` initialisations.
+        times for at most 128 rows). For more than 1,400 rows, it does so within a random sample of about 700 rows, each
+        with the weight of all rows nearest to it. The best results are compared and improved with all rows. The search
+        continues with all rows as long as it uses about 3e8 distances, up to 5,000 rows. 'fast' does it 160 times with
+        all rows. 'none' only runs the `n_init` initialisations.
     max_iter : int, default=100
         Maximum number of passes over all rows in one run.
     approximation : {'auto', 'exact', 'sample'}, default='auto'
@@ -174,9 +177,8 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DistanceEstima
         positive = np.flatnonzero(sample_weights)
         k, rng = self._checked_n_clusters(len(positive)), as_rng(self.random_state)
         table, weights, approximation = self._table(objects, positive, sample_weights[positive], k, rng)
-        effort = self._effort(table.shape)
-        n_init = max(n_init, effort.starts) if isinstance(self.n_init, str) else n_init
-        initial_medoids = self._initial_medoids(table, weights, k, n_init, positive, rng)
+        effort = self._effort(table.shape, k)
+        initial_medoids = self._initial_medoids(table, weights, k, n_init, positive, rng, effort, max_iter)
         start = partial(medoid_seeding.lab, table, weights, k, rng, self.n_jobs)
         jump = partial(medoid_search.jump_and_descend, table=table, w=weights, jumps=effort.jumps, rng=rng, start=start)
         result = self._best(table, weights, initial_medoids, jump, max_iter, callback)
@@ -242,19 +244,28 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DistanceEstima
         return table.compute_all(self.n_jobs) if _fits(table) else table, w, "sample" if is_sample else "exact"
 
     def _initial_medoids(
-        self, table: Any, w: Array, k: int, n_init: int, positive: Array, rng: np.random.Generator
-    ) -> Iterator[Array]:
-        if isinstance(self.init, str):
-            method = medoid_seeding.METHODS[self.init]
-            return (method(table, w, k, rng, self.n_jobs) for _ in range(n_init))
-        return iter([_check_initial_medoids(self.init, k, positive)])
+        self, table: Any, w: Array, k: int, n_init: int, positive: Array, rng: np.random.Generator,
+        effort: medoid_search.Effort, max_iter: int,
+    ) -> Iterator[Array]:  # fmt: skip
+        """Medoids of every initialisation; if a sample is searched, its result is one more, or the only one."""
+        if not isinstance(self.init, str):
+            yield _check_initial_medoids(self.init, k, positive)
+            return
+        if isinstance(self.n_init, str):
+            n_init = 0 if effort.sample else max(n_init, effort.starts)
+        method = medoid_seeding.METHODS[self.init]
+        for _ in range(n_init):
+            yield method(table, w, k, rng, self.n_jobs)
+        if effort.sample:
+            descend = partial(self._descend, max_iter=max_iter, callback=_silent)
+            yield medoid_search.search_sample(table, w, k, effort, rng, self.n_jobs, descend)
 
-    def _effort(self, shape: tuple[int, int]) -> medoid_search.Effort:
-        """Effort of the search for a table of this shape."""
+    def _effort(self, shape: tuple[int, int], k: int) -> medoid_search.Effort:
+        """Effort of the search for k medoids in a table of this shape."""
         kind = self.search
         if kind == "auto" and (not isinstance(self.init, str) or self.init != "lab"):
             kind = "none"
-        return medoid_search.NO_SEARCH if self.n_clusters in ("auto", 1) else medoid_search.effort_of(kind, shape)
+        return medoid_search.NO_SEARCH if self.n_clusters in ("auto", 1) else medoid_search.effort_of(kind, shape, k)
 
     def _best(
         self, table: Any, w: Array, initial_medoids: Iterator[Array], jump: Any, max_iter: int, callback: Any
@@ -349,6 +360,11 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DistanceEstima
 
 def _notify(callback: Any, run: int, rounds: int, loss: float) -> Any:
     return callback(Progress("iteration", rounds, run=run, objective=loss))
+
+
+def _silent(rounds: int, loss: float) -> bool:
+    interrupts.check()
+    return False
 
 
 def _check_initial_medoids(init: Any, k: int, positive: Array) -> Array:

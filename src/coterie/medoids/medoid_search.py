@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from coterie.core.arrays import Array
+from coterie.medoids.distance_table import StoredDistances, weighted_sample
 from coterie.medoids.fasterpam import ROUNDING, SwapResult
+from coterie.medoids.medoid_seeding import lab
 
 STARTS, JUMPS = 3, 40  # maximum number of initialisations and of jumps of a short search
 LONG_JUMPS = 160  # jumps of a long search, and of a short one for a small table
@@ -18,6 +21,12 @@ WORK = 1 << 28  # approximate number of distances that a short search uses
 ROUNDS = 3  # typical number of passes over all candidates in one descent
 MAX_REPLACED = 3  # maximum number of medoids that are replaced together
 NEW_START = 4  # every so many jumps, there is a new start instead
+SAMPLE, PER_MEDOID = 700, 10  # minimum number of objects in the sample of a large table, in total and for each medoid
+SAMPLE_DISTANCES = 3 << 19  # distances of a sample to all objects, if it is larger than that
+FINALISTS = 4  # solutions of the sample that are compared with all objects
+CLOSE = 1.04  # maximum loss of a finalist on the sample, relative to the best
+WIDE, CANDIDATES = 4.0, 200  # finalists: nearest objects of a medoid, in objects of the sample; number of candidates
+NARROW, NEAR_DISTANCES = 2.0, 1 << 23  # the same for the best of them; maximum number of distances
 
 
 class Effort(NamedTuple):
@@ -25,21 +34,81 @@ class Effort(NamedTuple):
 
     starts: int  # initialisations, for n_init="auto"
     jumps: int  # random jumps, each followed by a descent
+    sample: int = 0  # objects that are searched for the only initialisation; 0 if all are searched
+    sample_jumps: int = 0
 
 
 NO_SEARCH = Effort(1, 0)
 
 
-def effort_of(search: str, shape: tuple[int, int]) -> Effort:
-    """Effort of a search for a table of this shape. 'auto' does not search a large table."""
+def effort_of(search: str, shape: tuple[int, int], k: int) -> Effort:
+    """Effort of a search for k medoids in a table of this shape. 'auto' searches a sample of a large table."""
     if search == "fast":
         return Effort(STARTS, LONG_JUMPS)
     if search == "none":
         return NO_SEARCH
     n, m = shape
-    jumps = LONG_JUMPS if n * m <= SMALL else JUMPS
-    descents = min(WORK // (ROUNDS * n * m), STARTS + jumps)
-    return Effort(max(1, min(STARTS, descents)), max(0, descents - STARTS))
+    jumps, descent = LONG_JUMPS if n * m <= SMALL else JUMPS, ROUNDS * n * m
+    sample = max(SAMPLE, SAMPLE_DISTANCES // m, PER_MEDOID * k)
+    if (STARTS + jumps) * descent <= WORK or sample >= m:
+        descents = min(WORK // descent, STARTS + jumps)
+        return Effort(max(1, min(STARTS, descents)), max(0, descents - STARTS))
+    descents = min(WORK // (ROUNDS * sample**2), STARTS + JUMPS)
+    rest = WORK - descents * ROUNDS * sample**2
+    return Effort(1, max(0, rest // descent - 1), sample, max(0, descents - STARTS))
+
+
+def search_sample(
+    table: Any, w: Array, k: int, effort: Effort, rng: np.random.Generator, n_jobs: int | None,
+    descend: Callable[[Any, Array, Array], SwapResult],
+) -> Array:  # fmt: skip
+    """Initial medoids of a large table, from a search of a sample in which objects stand for those nearest to them.
+
+    The sample cannot tell which of several good solutions is the best. So the best few are improved by candidates near
+    their medoids, with the loss of all objects, and compared.
+    """
+    reduced, weights, candidates = weighted_sample(table, w, effort.sample, rng)
+    results: list[SwapResult] = []
+
+    def descend_in_sample(medoids: Array) -> SwapResult:
+        results.append(descend(reduced, weights, medoids))
+        return results[-1]
+
+    start = partial(lab, reduced, weights, k, rng, n_jobs)
+    best = min((descend_in_sample(start()) for _ in range(STARTS)), key=lambda result: result.loss)
+    jump_and_descend(best, reduced, weights, effort.sample_jumps, rng, start, descend_in_sample)
+    near = partial(descend_nearby, table, w, per_object=table.shape[1] / effort.sample, rng=rng, descend=descend)
+    finalists = [near(candidates[result.medoids], WIDE, CANDIDATES) for result in _distinct(results)]
+    medoids, _ = min(finalists, key=lambda finalist: finalist[1])
+    return near(medoids, NARROW, NEAR_DISTANCES // table.shape[1])[0]
+
+
+def _distinct(results: list[SwapResult]) -> list[SwapResult]:
+    """The best few results with different losses."""
+    best: list[SwapResult] = []
+    for result in sorted(results, key=lambda result: result.loss):
+        if not best or best[-1].loss * (1.0 + ROUNDING) < result.loss <= CLOSE * best[0].loss:
+            best.append(result)
+    return best[:FINALISTS]
+
+
+def descend_nearby(
+    table: Any, w: Array, medoids: Array, reach: float, count: int, per_object: float, rng: np.random.Generator,
+    descend: Callable[[Any, Array, Array], SwapResult],
+) -> tuple[Array, float]:  # fmt: skip
+    """Medoids and loss after a descent with about `count` candidates among the nearest objects of each medoid.
+
+    These are `reach` times `per_object` objects; a random sample of them if they are too many.
+    """
+    k, m = len(medoids), table.shape[1]
+    nearest = min(m, max(1, int(reach * per_object)))
+    objects = np.argpartition(table.rows(medoids), nearest - 1, axis=1)[:, :nearest]
+    if nearest * k > count:
+        objects = rng.permuted(objects, axis=1)[:, : max(1, count // k)]
+    candidates = np.union1d(table.object_indices[objects], medoids)
+    near = StoredDistances(table.rows(candidates), np.full(m, -1))
+    result = descend(near, w, np.searchsorted(candidates, medoids))
+    return candidates[result.medoids], result.loss
 
 
 def jump_and_descend(

@@ -168,6 +168,9 @@ class Shared(Squares):
 
     def beside(self, costs: Array, others: Array) -> Array:
         p = 1.0 / (min(self.m, LARGEST_FUZZIFIER) - 1.0)
+        if p == 1.0:
+            with np.errstate(divide="ignore"):
+                return 1.0 / (1.0 / costs + 1.0 / others)
         low, high = np.minimum(costs, others), np.maximum(costs, others)
         is_ratio = (high > 0) & np.isfinite(high)
         ratio = np.where(is_ratio, low, 0.0) / np.where(is_ratio, high, 1.0)
