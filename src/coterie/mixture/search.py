@@ -174,9 +174,9 @@ class Search:
     def explore(self, candidates: Candidates) -> Candidates:
         """For few rows, the best runs after more random starts, until several of them end in the best optimum [1]_.
 
-        If only a few starts end in it, others may end in a better one. Two rounds without a gain end the search as well: on
-        some tables no random start ends in the best optimum, which is found from other runs. So each round has more
-        starts from the best runs than random ones.
+        If only a few starts end in it, others may end in a better one. Two rounds without a gain end the search as
+        well: on some tables no random start ends in the best optimum, which is found from other runs. So each round has
+        more starts from the best runs than random ones.
 
         .. [1] Boender & Rinnooy Kan (1987), Bayesian stopping rules for multistart global optimization methods, Math.
            Programming 37.

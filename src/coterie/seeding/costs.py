@@ -169,7 +169,7 @@ class Shared(Squares):
     def beside(self, costs: Array, others: Array) -> Array:
         p = 1.0 / (min(self.m, LARGEST_FUZZIFIER) - 1.0)
         if p == 1.0:
-            with np.errstate(divide="ignore"):
+            with np.errstate(divide="ignore", over="ignore"):  # the cost at a center is 0
                 return 1.0 / (1.0 / costs + 1.0 / others)
         low, high = np.minimum(costs, others), np.maximum(costs, others)
         is_ratio = (high > 0) & np.isfinite(high)
