@@ -73,7 +73,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DistanceEstima
         there; every fourth time it starts from a new initialisation. 'auto' does this 40 times for ``init='lab'`` (160
         times for at most 128 rows). For more than 1,400 rows, it does so within a random sample of about 700 rows, each
         with the weight of all rows nearest to it. The best results are compared and improved with all rows. The search
-        continues with all rows as long as it uses about 3e8 distances, up to 5,000 rows. 'fast' does it 160 times with
+        continues with all rows as long as it uses about 2e8 distances, up to 5,000 rows. 'fast' does it 160 times with
         all rows. 'none' only runs the `n_init` initialisations.
     max_iter : int, default=100
         Maximum number of passes over all rows in one run.
