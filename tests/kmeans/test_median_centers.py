@@ -56,11 +56,12 @@ def test_centers_are_medians(name, center, part_rows, dtype):
 
 @TYPES
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
-def test_sorted_and_counted_medians_are_the_same(weighted, dtype, monkeypatch):
+@pytest.mark.parametrize("n, largest", [(16, 99), (17, 99), (300, 9)])
+def test_sorted_and_counted_medians_are_the_same(n, largest, weighted, dtype, monkeypatch):
     """Also with ties, clusters without rows, and rows without weight."""
-    X = draws(20).integers(0, 9, size=(300, 3)).astype(dtype) + draws(21).choice([0.0, 0.1], size=(300, 3))
-    X, centers = X.astype(dtype), np.array([[1.0, 2, 3], [7, 6, 5], [1e6, 0, 0]], dtype)
-    w = draws(22).integers(0, 3, size=300).astype(float) if weighted else None
+    X = draws(20).integers(0, largest, size=(n, 3)).astype(dtype) + draws(21).choice([0.0, 0.1], size=(n, 3))
+    X, centers = X.astype(dtype), np.array([[1.0, 2, 3], [70, 60, 50], [1e6, 0, 0]], dtype)
+    w = draws(22).integers(0, 3, size=n).astype(float) if weighted else None
     model, source = Manhattan(3), MemorySource(X, w)
     stats, memos = Serial().scan(
         lambda chunk, memo: model.e_step(centers, chunk, memo), source, model.initial_memos(source)
