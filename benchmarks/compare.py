@@ -23,13 +23,15 @@ HERE, OTHER = "this checkout", "the other"
 COMPETITORS = tuple(Competitor(key, "coterie", lambda X, plan: None) for key in (HERE, OTHER))
 LLOYD = [(2_000_000, 2, 8), (1_000_000, 16, 64), (500_000, 32, 256), (200_000, 128, 256), (50_000, 384, 1000)]
 FITS = [(200_000, 16, 64), (100_000, 32, 256), (500_000, 8, 20), (50_000, 128, 100)]
+MIXTURE_SEARCHES = [(200, 4, 3), (2_000, 8, 5)]
+CENTER_SEARCHES = [(150, 4, 3), (500, 8, 5), (2_000, 8, 5), (2_000, 10, 12), (5_000, 16, 12)]
 SEARCHES: dict[str, tuple[str, dict[str, Any], list[tuple[int, int, int]]]] = {
-    "Gaussian mixture": ("GaussianMixture", {}, [(200, 4, 3), (2_000, 8, 5)]),
-    "K-medians": ("KMedians", {}, [(500, 8, 5), (2_000, 8, 5), (5_000, 16, 12)]),
-    "K-medians by l2": ("KMedians", {"metric": "l2"}, [(500, 8, 5), (2_000, 8, 5), (5_000, 16, 12)]),
-    "spherical K-means": ("SphericalKMeans", {}, [(500, 8, 5), (2_000, 8, 5), (5_000, 16, 12)]),
-    "fuzzy c-means": ("FuzzyCMeans", {}, [(500, 8, 5), (2_000, 8, 5), (5_000, 16, 12)]),
-    "K-medoids": ("KMedoids", {}, [(500, 8, 5), (2_000, 8, 5), (5_000, 16, 12)]),
+    "Gaussian mixture": ("GaussianMixture", {}, MIXTURE_SEARCHES),
+    "K-medians": ("KMedians", {}, CENTER_SEARCHES),
+    "K-medians by l2": ("KMedians", {"metric": "l2"}, CENTER_SEARCHES),
+    "spherical K-means": ("SphericalKMeans", {}, CENTER_SEARCHES),
+    "fuzzy c-means": ("FuzzyCMeans", {}, CENTER_SEARCHES),
+    "K-medoids": ("KMedoids", {}, [*CENTER_SEARCHES, (10_000, 16, 3)]),
 }  # defaults, which search for a better optimum
 SMALL = (2_000, 4, 5)
 
