@@ -193,7 +193,7 @@ def answer_or_complain(path, rows):
         for verb in ANSWERS:
             if hasattr(model, verb):
                 with errors_of_the_library():
-                    getattr(model, verb)(rows)
+                    getattr(model, verb)(deepcopy(rows))  # a forged StandardScaler(copy=False) changes them
         if hasattr(model, "sample"):
             with errors_of_the_library():
                 model.sample(3)
