@@ -93,6 +93,13 @@ def test_rows_of_a_sample_have_the_weight_of_the_rows_nearest_to_them():
     np.testing.assert_array_equal(weights, [w[nearest == i].sum() for i in range(20)])
 
 
+def test_a_sample_can_have_rows_of_negligible_weight():
+    w = np.where(np.arange(90) < 5, 1.0, 5e-324)
+    sampled = weighted_sample(StoredDistances(cdist(ROWS, ROWS), np.arange(90)), w, 20, np.random.default_rng(0))
+    assert len(np.unique(sampled[2])) == 20
+    assert sampled[1].sum() == pytest.approx(5.0)
+
+
 def test_batches_of_a_sample_give_the_same_weights(monkeypatch):
     table, w = StoredDistances(cdist(ROWS, ROWS), np.arange(90)), np.ones(90)
     whole = weighted_sample(table, w, 20, np.random.default_rng(0))

@@ -134,7 +134,7 @@ def test_models_of_other_libraries_are_rejected(tmp_path):
 def test_models_that_could_not_be_loaded_are_rejected(tmp_path):
     with pytest.warns(RangeWarning, match="cannot be represented"):
         large = coterie.GaussianMixture(2, random_state=0).fit(X * 1e180)
-    check_rejected(large, tmp_path, "could not be loaded: GaussianMixture.covariances_ .* not finite")
+    check_rejected(large, tmp_path, "could not be loaded: GaussianMixture.covariances_ has values that are not finite")
     edited = coterie.KMeans(2, random_state=0).fit(X)
     edited.cluster_centers_ = edited.cluster_centers_[:, :-1]
     check_rejected(edited, tmp_path, "could not be loaded")

@@ -80,7 +80,7 @@ def select(task: str, *sizes: Any) -> ModuleType:
 def selected_for(passes: int, X: Any, k: int) -> Iterator[None]:
     """In this context and thread, kernels are selected for so many passes over rows `X` and k centers.
 
-    Compiled kernels then pay off for fewer rows. If they do not, nothing is compiled, also not for more centers.
+    Compiled kernels then pay off for fewer rows. Where they do not, this has no effect, whatever the number of centers.
     """
     token = _passes.set(passes if passes * _assignment(X, k) > SMALL else 1)
     try:

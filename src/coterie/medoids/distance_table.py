@@ -14,6 +14,7 @@ from coterie.distances.pairwise import strips
 
 BATCH = 256  # candidates that are evaluated with the same medoids
 BATCH_BYTES = 1 << 26
+NEGLIGIBLE = 1e-15  # share of the total weight
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,8 @@ def sample_objects(
 def weighted_sample(table: Any, w: Array, size: int, rng: np.random.Generator) -> tuple[StoredDistances, Array, Array]:
     """Distances between `size` random objects, the weight of all objects nearest to each, and their indices."""
     m = len(w)
-    sample = np.sort(rng.choice(m, size, replace=False, p=w / w.sum()))
+    mass = np.maximum(w, NEGLIGIBLE * w.sum())  # so that no probability is rounded to 0
+    sample = np.sort(rng.choice(m, size, replace=False, p=mass / mass.sum()))
     candidates = table.object_indices[sample]
     D = np.empty((size, size), table.dtype)
     nearest, owner = np.full(m, np.inf), np.zeros(m, np.int64)

@@ -363,6 +363,7 @@ def _notify(callback: Any, run: int, rounds: int, loss: float) -> Any:
 
 
 def _silent(rounds: int, loss: float) -> bool:
+    """Callback of descents that are not reported."""
     interrupts.check()
     return False
 

@@ -61,6 +61,8 @@ def check_fields(declaration: Declaration, values: dict[str, Any], lengths: Leng
     for field, rule in declaration.rules.items():
         alternatives = [alternative.strip() for alternative in rule.split(" | ")]
         if not any(_matches(rule, values[field], f"{tag}.{field}", lengths, local) for rule in alternatives):
+            if not _is_finite(values[field]):
+                raise ModelFileError(f"{tag}.{field} has values that are not finite")
             raise ModelFileError(f"{tag}.{field} must be {rule}; got {_described(values[field])}")
     lengths.check_indices(lengths.known | local)
     if not is_consistent(declaration, values, lengths.known):
@@ -142,9 +144,13 @@ ARRAYS = {
 }
 
 
+def _is_finite(value: Any) -> bool:
+    """Whether a value is not an array with infinite values or NaN."""
+    numbers = value.data if sparse.issparse(value) else value
+    return not (isinstance(numbers, np.ndarray) and numbers.dtype.kind == "f") or bool(np.isfinite(numbers).all())
+
+
 def _described(value: Any) -> str:
     if isinstance(value, np.ndarray) or sparse.issparse(value):
-        numbers = value.data if sparse.issparse(value) else value
-        is_finite = value.dtype.kind != "f" or np.isfinite(numbers).all()
-        return f"{value.dtype} {value.shape}{'' if is_finite else ' with values that are not finite'}"
+        return f"{value.dtype} {value.shape}"
     return tag_of(value) or type(value).__qualname__
