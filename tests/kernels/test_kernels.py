@@ -215,6 +215,16 @@ def test_moments(ops, name):
     np.testing.assert_allclose(sum_xx, w @ (X - pivot) ** 2, rtol=1e-9)
 
 
+@pytest.mark.parametrize("power", [-1073, -1060, -1022, 1000])
+def test_labels_of_plain_kernels_do_not_depend_on_the_scale(power):
+    """Integers times these powers of two are exact; the inverse of the smallest power is infinite."""
+    X = rng.integers(0, 9, size=(50, 3)).astype(float)
+    centers = X[:5].copy()
+    np.testing.assert_array_equal(
+        plain.nearest(np.ldexp(X, power), np.ldexp(centers, power)), plain.nearest(X, centers)
+    )
+
+
 @loop_over("dtype", [np.float32, np.float64])
 @loop_over("m", [1, 8, 9, 20])
 @pytest.mark.parametrize("name", ROWS)

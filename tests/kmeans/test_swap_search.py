@@ -87,10 +87,44 @@ def test_a_large_table_has_few_jumps(monkeypatch):
     assert len(jumps) == 5 + 9 + 3
 
 
+def test_jumps_continue_while_they_find_something_better(monkeypatch):
+    search, _ = poor_start(Manhattan(9))
+    monkeypatch.setattr(search, "_round", lambda solution: None)
+    gains = iter([0.9, 1.0, 1.0, 0.9, 1.0, 1.0, 1.0, 0.9])  # three jumps without a gain end the search before the last
+
+    def jump_from(solution):
+        return solution._replace(objective=next(gains) * solution.objective)
+
+    monkeypatch.setattr(search, "_jump_from", jump_from)
+    search._swap(1, swap_search.Effort(1 << 18, 1, 1, 100, 3, 1 << 30))
+    assert list(gains) == [0.9]
+
+
+def test_a_search_that_gains_again_and_again_ends_after_its_rounds(monkeypatch):
+    search, _ = poor_start(Manhattan(9))
+    monkeypatch.setattr(search, "_round", lambda solution: None)
+    monkeypatch.setattr(search, "_jump_from", lambda solution: solution._replace(objective=0.9 * solution.objective))
+    search._swap(1, swap_search.Effort(1 << 18, 1, 1, 20, 3, 1 << 30))
+    assert search.steps == 20
+
+
+@pytest.mark.parametrize("model", NINE_CENTERS, ids=lambda model: type(model).__name__)
+def test_a_jump_that_leads_back_to_the_best_continues_with_swaps_that_were_not_tried(model, monkeypatch):
+    search, _ = poor_start(model)
+    best, improved = search.best, []
+    monkeypatch.setattr(search, "_improve", lambda solution, *rest: improved.append(solution))
+    for objective in (best.objective, (1 + 1e-8) * best.objective, 1.1 * best.objective):
+        jump = swap_search.Solution(best.centers.copy(), objective, best.start)
+        monkeypatch.setattr(search, "_jump_from", lambda solution, jump=jump: jump)
+        search._swap(1, swap_search.EFFORTS["auto"]._replace(jumps=1))
+    assert all(solution is best for solution in improved[:4])
+    assert improved[5] is jump
+
+
 def test_swaps_of_many_rows_are_compared_by_a_sample_of_them(monkeypatch):
     """Each solution has another sample, and the swapped rows are rows of the table."""
     monkeypatch.setattr(swap_search, "SWAP_ROWS", 30)
-    monkeypatch.setattr(swap_search, "SAMPLE", 3)
+    monkeypatch.setattr(swap_search, "SWAP_SAMPLE", 3)
     search, least = poor_start(Manhattan(9))
     samples = [search._swap_rows().X for _ in range(2)]
     assert len(samples[0]) == 30
@@ -198,7 +232,6 @@ def test_a_descent_is_given_up_once_it_cannot_catch_up():
         False,
         True,
     ]
-    assert watch.abandoned
     patient = swap_search.AbandonHopeless(10.0, patience=2.0, after=3)
     assert not any(patient(Progress("iteration", i, objective=value)) for i, value in enumerate(objectives))
 

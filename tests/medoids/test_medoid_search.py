@@ -75,7 +75,7 @@ def test_a_large_table_is_searched_by_a_sample_with_the_same_work():
     assert medoid_search.effort_of("auto", (600, 600), 5) == (medoid_search.STARTS, medoid_search.JUMPS, 0, 0)
     assert medoid_search.effort_of("auto", (60, 60), 5).jumps == medoid_search.LONG_JUMPS
     assert medoid_search.effort_of("fast", (20_000, 20_000), 5).jumps == medoid_search.LONG_JUMPS
-    for n in (1500, 3000, 5000):
+    for n in (1500, 3000, 4500):
         effort = medoid_search.effort_of("auto", (n, n), 5)
         assert effort.jumps > 0
         assert n > effort.sample > 0

@@ -44,8 +44,7 @@ class KMedians(CenterEstimator):
         first.
     n_init : int or 'auto', default='auto'
         Number of initialisations; the best result is kept. 'auto' is 10 for 'forgy', 'random', 'random_partition' and
-        callables. Before a search it is 3 (2 for a random sample of the rows, 5 for 'fast'), and 1 for a middle-sized
-        table. Otherwise it is 1.
+        callables. Before a search it is 2 (5 for 'fast'), and 1 for a middle-sized table. Otherwise it is 1.
     search : {'auto', 'none', 'fast'}, default='auto'
         Search for a better optimum than initialisations find. One to three centers are swapped for rows, and the
         iterations continue from there. Then several centers jump at random, and the swaps start again. 'auto' is a

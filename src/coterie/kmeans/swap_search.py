@@ -24,7 +24,8 @@ JUMPS = 5  # maximum number of centers that jump together
 FAR = 3.0  # maximum cost that a swap may add before the descent, in average costs of a cluster
 HOPE = 1.0  # a descent is abandoned if it is behind the best by more than this multiple of its last gain
 GAIN = 1e-9  # relative to the objective: smaller gains are rounding
-PASSES = 32  # a search makes at least so many passes, for which its kernels are selected
+SAME = 1e-6  # relative to the objective: a jump that ends so near to the best one has led back to it
+PASSES = 4  # for which kernels are selected; a search has more, but may end before compiled kernels are loaded
 
 
 class Effort(NamedTuple):
@@ -34,19 +35,19 @@ class Effort(NamedTuple):
     starts: int  # initialisations before the swaps, for n_init="auto"
     quiet: int  # rounds without a gain that end the swaps
     rounds: int  # maximum number of rounds
-    jumps: int  # maximum number of random jumps afterwards
+    jumps: int  # maximum number of random jumps in a row without a gain, which end the search
     jump_values: int  # the same product; after the first jump, tables of this size have one more
-    extra_jumps: int = 3  # maximum number of jumps minus that of centers: few centers have few optima
+    extra_jumps: int = 3  # maximum number of such jumps minus that of centers: few centers have few optima
 
 
 EFFORTS = {
-    "auto": Effort(1 << 18, 3, 3, 100, 10, 3 << 18),
+    "auto": Effort(1 << 18, 2, 1, 100, 20, 3 << 18),
     "short": Effort(1 << 20, 1, 2, 40, 2, 3 << 18),  # for a table that is too large for "auto"
     "sample": Effort(1 << 16, 2, 2, 15, 2, 1 << 16),  # for a table that is too large for "short"
     "fast": Effort(1 << 24, 5, 10, 300, 40, 1 << 24, 40),
 }
 SAMPLE = 100  # minimum number of sampled rows per cluster
-SWAP_ROWS = 1000  # minimum number of sampled rows by which swaps are compared before their descents
+SWAP_ROWS, SWAP_SAMPLE = 600, 50  # minimum number of rows by which swaps are compared, in total and per cluster
 
 
 class Solution(NamedTuple):
@@ -188,13 +189,16 @@ class Search:
         self.max_steps = effort.rounds
         self._improve(self.best, effort.quiet, run)
         size = self.rows.X.shape[0] * values_per_row(self.rows.X) * self.model.n_clusters
-        for _ in range(
-            min(effort.jumps, self.model.n_clusters + effort.extra_jumps, 1 + int(effort.jump_values / size))
-        ):
-            jump = None if self._is_over else self._jump_from(self.best)
+        limit = min(effort.jumps, self.model.n_clusters + effort.extra_jumps, 1 + int(effort.jump_values / size))
+        failures = 0
+        while failures < limit:
+            before = self.best
+            jump = None if self._is_over else self._jump_from(before)
             if jump is None:
                 break
-            self._improve(jump, 1, run)
+            is_back = before.objective <= jump.objective <= (1.0 + SAME) * before.objective
+            self._improve(before if is_back else jump, 1, run)  # no swap of the best is tried again
+            failures = failures + 1 if self.best is before else 0
 
     def _improve(self, solution: Solution, quiet: int, run: int) -> None:
         """Swap until `quiet` rounds in a row find nothing better; keep the solution if it is the best so far."""
@@ -225,20 +229,25 @@ class Search:
             return None
         removed = neighborhood.removed(len(candidates), self.rng)
         centers = self._swapped(solution.centers, removed, self.cost.take(neighborhood.X, candidates))
-        result = self._descend(self.rough, centers, lambda progress: None)
-        return Solution(result.params, result.objective, result.params)
+        return self._try(centers)
 
     def _round(self, solution: Solution) -> Solution | None:
         """The first swap whose descent ends lower, or None."""
         for centers in self.swaps(solution):
-            callback = AbandonHopeless(solution.objective)
-            result = self._descend(self.rough, centers, callback)
-            self.stopped |= result.stopped and not callback.abandoned
+            result = self._try(centers, solution.objective)
             if result.objective < (1.0 - GAIN) * solution.objective:
-                return Solution(result.params, result.objective, result.params)
-            if self.stopped:
-                break
+                return result
         return None
+
+    def _try(self, centers: np.ndarray, to_beat: float = np.inf) -> Solution:
+        """Result of a descent from these centers. It is abandoned if it improves too slowly to reach `to_beat`."""
+        descent = loop.Descent(replace(self.rough, start=centers), self.source, self.engine, run=0, accelerate=False)
+        is_hopeless = AbandonHopeless(to_beat)
+        for fit in descent.iterations(self.rng, self.max_iter):
+            interrupts.check()
+            if is_hopeless(Progress("iteration", len(fit.history) - 1, objective=fit.objective)):
+                break
+        return Solution(fit.params, fit.objective, fit.params)
 
     def swaps(self, solution: Solution) -> Iterator[np.ndarray]:
         """Centers after the cheapest swaps that were not tried yet, then after some chains of swaps."""
@@ -252,7 +261,7 @@ class Search:
 
     def _swap_rows(self) -> Chunk:
         """The rows by which swaps are compared, and which become centers: a new random sample if they are many."""
-        limit = max(SWAP_ROWS, SAMPLE * self.model.n_clusters)
+        limit = max(SWAP_ROWS, SWAP_SAMPLE * self.model.n_clusters)
         return self.rows if self.rows.X.shape[0] <= limit else _rows(self.source, limit, self.rng)[0]
 
     def _swapped(self, centers: np.ndarray, removed: list[int], rows: np.ndarray) -> np.ndarray:
@@ -331,15 +340,22 @@ class Neighborhood:
             totals[[j for j, _ in chain]] = np.inf
             totals[:, [i for _, i in chain]] = np.inf
             moves = distinct_swaps(totals, owner, self._limit(length))
-            untried = [move for move in moves if _clusters([*chain, move], owner) not in self.tried]
-            if not untried:
+            untried = next((move for move in moves if _clusters([*chain, move], owner) not in self.tried), None)
+            if untried is None:
                 break
-            chain.append(untried[0])
+            chain.append(untried)
         return chain
 
     def _totals(self, without: np.ndarray, at_rows: np.ndarray) -> np.ndarray:
         """Total cost with each candidate in place of each center (k, candidates)."""
-        return np.stack([self.w @ self.cost.beside(others[:, None], at_rows) for others in without])
+        if not self.cost.is_nearest:
+            return np.stack([self.w @ self.cost.beside(others[:, None], at_rows) for others in without])
+        nearest, second, owner = without.min(axis=0), without.max(axis=0), without.argmax(axis=0)
+        kept = np.minimum(nearest[:, None], at_rows)
+        added = np.minimum(second[:, None], at_rows) - kept  # without the nearest center
+        own_weight = np.where(np.arange(len(without))[:, None] == owner, self.w, 0.0)
+        totals: np.ndarray = self.w @ kept + own_weight @ added
+        return totals
 
     def _limit(self, length: int) -> float:
         return (1.0 + FAR * length / len(self.centers)) * self.total
@@ -352,13 +368,11 @@ def _clusters(chain: list[tuple[int, int]], owner: np.ndarray) -> frozenset[tupl
 
 def distinct_swaps(totals: np.ndarray, owner: np.ndarray, limit: float) -> list[tuple[int, int]]:
     """Swaps (center, candidate) with a cost of at most `limit`, the cheapest first; one per center and cluster."""
-    moves: dict[tuple[int, int], tuple[int, int]] = {}
-    for index in np.argsort(totals, axis=None, kind="stable"):
-        removed, row = divmod(int(index), totals.shape[1])
-        if totals[removed, row] > limit:
-            break
-        moves.setdefault((removed, int(owner[row])), (removed, row))
-    return list(moves.values())
+    order = np.argsort(totals, axis=None, kind="stable")
+    removed, row = np.divmod(order[totals.ravel()[order] <= limit], totals.shape[1])
+    _, first = np.unique(removed * (owner.max() + 1) + owner[row], return_index=True)
+    first.sort()
+    return list(zip(removed[first].tolist(), row[first].tolist(), strict=True))
 
 
 class AbandonHopeless:
@@ -366,12 +380,11 @@ class AbandonHopeless:
 
     def __init__(self, objective: float, patience: float = HOPE, after: int = 0):
         self.objective, self.patience, self.after = objective, patience, after  # checked after iteration `after`
-        self.previous, self.abandoned = np.inf, False
+        self.previous = np.inf
 
     def __call__(self, progress: Progress) -> bool:
         gain, self.previous = self.previous - progress.objective, progress.objective
-        self.abandoned = progress.iteration > self.after and progress.objective - self.patience * gain > self.objective
-        return self.abandoned
+        return progress.iteration > self.after and progress.objective - self.patience * gain > self.objective
 
 
 def costs_without(cost: Cost, costs: np.ndarray) -> np.ndarray:

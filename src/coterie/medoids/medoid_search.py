@@ -54,7 +54,7 @@ def effort_of(search: str, shape: tuple[int, int], k: int) -> Effort:
         descents = min(WORK // descent, STARTS + jumps)
         return Effort(max(1, min(STARTS, descents)), max(0, descents - STARTS))
     descents = min(WORK // (ROUNDS * sample**2), STARTS + JUMPS)
-    rest = 7 * WORK // 8 - descents * ROUNDS * sample**2  # the last eighth is for the comparison with all objects
+    rest = 3 * WORK // 4 - descents * ROUNDS * sample**2  # the last quarter is for the comparison with all objects
     return Effort(1, max(0, rest // descent - 1), sample, max(0, descents - STARTS))
 
 

@@ -23,6 +23,7 @@ class Cost:
 
     degree = 1  # costs are proportional to this power of the unit of the data
     has_means = False  # whether the mean of rows minimises their cost
+    is_nearest = True  # whether the cost at several centers is that at the nearest one
 
     def table(self, X: Any, points: Array) -> Array:
         """The cost of every row at each point (n, m), in the units of the data."""
@@ -163,6 +164,7 @@ class Shared(Squares):
     m: float
 
     has_means = False
+    is_nearest = False
     spread = Cost.spread
     add = Cost.add
 

@@ -5,6 +5,7 @@ Rows may be dense or CSR; CSR rows are converted to dense ones, because they are
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ __all__ = [
 ]  # fmt: skip
 
 SMALL = 1 << 16  # number of differences in memory at once, instead of a loop over the columns
+MIN_EXPONENT = -1022  # of a power of two whose inverse is finite
 MAX_POWER = 2.0**900  # maximum of (k u)^m, so that sums of many are finite
 
 
@@ -56,13 +58,16 @@ def lloyd(X: Any, w: Weights, centers: np.ndarray, previous: np.ndarray, labels:
     moved = int(np.count_nonzero(nearest_center != labels))
     labels[:] = nearest_center
     w = np.broadcast_to(weights(w), len(X))
-    difference = w[:, None] * (X.astype(np.float64) - centers[nearest_center])
-    cost = w * squares[np.arange(len(X)), nearest_center] * unit**2
+    difference = w[:, None] * (X.astype(np.float64) - centers.take(nearest_center, axis=0))
+    cost = np.bincount(nearest_center, w * squares.min(axis=1) * unit**2, k)
+    return Sums(np.bincount(nearest_center, w, k), cluster_sums(difference, nearest_center, k), cost, moved)
 
-    def total(values: np.ndarray) -> np.ndarray:
-        return np.bincount(nearest_center, values, k)
 
-    return Sums(total(w), np.stack([total(column) for column in difference.T], axis=1), total(cost), moved)
+def cluster_sums(values: np.ndarray, labels: np.ndarray, k: int) -> np.ndarray:
+    """Sums (k, d) of the values (n, d) of the rows of each cluster; rows are added in order."""
+    d = values.shape[1]
+    cells = labels.astype(np.intp)[:, None] * d + np.arange(d)
+    return np.bincount(cells.ravel(), values.ravel(), k * d).reshape(k, d)
 
 
 def fuzzy(X: np.ndarray, w: Weights, centers: np.ndarray, m: float) -> FuzzySums:
@@ -83,7 +88,7 @@ def memberships(X: np.ndarray, centers: np.ndarray, m: float) -> np.ndarray:
     """Memberships (n, k): proportional to squared distances to the power -1 / (m - 1), with sum 1."""
     with np.errstate(under="ignore"):
         u = np.exp(_log_shares(_squares(X, centers)[0], m)[0] / (m - 1))
-    return (u / u.sum(axis=1, keepdims=True)).astype(X.dtype, copy=False)
+    return (u / u.sum(axis=1, keepdims=True)).astype(X.dtype, order="C", copy=False)
 
 
 def nearest(X: Any, centers: np.ndarray) -> np.ndarray:
@@ -102,7 +107,7 @@ def distances(X: Any, centers: np.ndarray) -> np.ndarray:
     """Euclidean distances (n, k)."""
     X = _dense(X)
     squares, unit = _squares(X, centers)
-    return (np.sqrt(squares) * unit).astype(X.dtype, copy=False)
+    return (np.sqrt(squares) * unit).astype(X.dtype, order="C", copy=False)
 
 
 def moments(X: Any, w: Weights, pivot: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
@@ -120,8 +125,7 @@ def potentials(
     `closest` (n,), the squared distances to the nearest center in units of `unit`, is updated with point 0. The result
     of `row_tiles` as `tiles` makes repeated calls for the same rows faster.
     """
-    difference = (_dense(X).astype(np.float64)[:, None, :] - points[None]) / unit
-    squares = (difference**2).sum(axis=2)
+    squares = _squares_in(unit, _columns(_dense(X)), _columns(points))
     np.minimum(closest, squares[:, 0], out=closest, casting="same_kind")
     return (weights(w)[:, None] * np.minimum(closest[:, None], squares)).sum(axis=0)
 
@@ -154,17 +158,29 @@ def _dense(X: Any) -> np.ndarray:
 
 def _squares(X: np.ndarray, centers: np.ndarray) -> tuple[np.ndarray, float]:
     """Squared distances (n, k) divided by ``unit**2``; and `unit`, a power of two: exact, and no square overflows."""
-    X, centers = X.astype(np.float64), centers.astype(np.float64)
-    both = np.concatenate([X, centers])
-    unit = _unit(both.max(axis=0) - both.min(axis=0))
-    total = np.zeros((len(X), len(centers)))
-    if 1 < total.size <= SMALL // X.shape[1]:  # the first axis is added in order, as in the loop
-        difference = (X.T.copy()[:, :, None] - centers.T.copy()[:, None, :]) / unit
-        return np.square(difference, out=difference).sum(axis=0), unit
-    for x, c in zip(X.T, centers.T, strict=True):
-        difference = (x[:, None] - c) / unit
-        total += difference * difference
-    return total, unit
+    both = _columns(np.concatenate([X, centers]))
+    unit = _unit(both.max(axis=1) - both.min(axis=1))
+    return _squares_in(unit, both[:, : len(X)], both[:, len(X) :]), unit
+
+
+def _columns(X: np.ndarray) -> np.ndarray:
+    """Columns (d, n) in float64: NumPy is faster if the last axis is long."""
+    return np.ascontiguousarray(X.T, np.float64)
+
+
+def _squares_in(unit: float, x: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """Squared distances (n, k) in units of ``unit**2`` of rows with columns (d, n) to centers (d, k)."""
+    pairs, inverse = x.shape[1] * c.shape[1], 1.0 / unit
+    if 1 < pairs <= SMALL // len(x):
+        difference = x[:, None, :] - c[:, :, None]
+        difference *= inverse
+        return np.square(difference, out=difference).sum(axis=0).T  # the first axis is added in order, as in the loop
+    total = np.zeros((c.shape[1], x.shape[1]))
+    for column, values in zip(x, c, strict=True):
+        difference = column - values[:, None]
+        difference *= inverse
+        total += np.square(difference, out=difference)
+    return total.T
 
 
 def _log_shares(squares: np.ndarray, m: float) -> tuple[np.ndarray, np.ndarray]:
@@ -180,5 +196,6 @@ def _log_shares(squares: np.ndarray, m: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _unit(size: np.ndarray) -> float:
-    largest = float(np.max(size, initial=0.0))
-    return 2.0 ** float(np.ceil(np.log2(largest))) if largest > 0 else 1.0
+    """The smallest power of two that is at least as large as every value, and has an inverse; 1 if all are 0."""
+    mantissa, exponent = math.frexp(np.max(size, initial=0.0))
+    return math.ldexp(1.0, max(exponent - (mantissa == 0.5), MIN_EXPONENT))

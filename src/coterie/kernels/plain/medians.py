@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coterie.kernels.plain import Weights, weights
+from coterie.kernels.plain import Weights, cluster_sums, weights
 
 MIN_DISTANCE = 2.0**-960  # minimum positive distance of a row to a center, so that its inverse is finite
 
@@ -43,19 +43,18 @@ def deviations(X: np.ndarray, w: Weights, centers: np.ndarray, labels: np.ndarra
     moved = int(np.count_nonzero(nearest_center != labels))
     labels[:] = nearest_center
     w = np.broadcast_to(weights(w), len(X))
-    weighted = w[:, None] * np.abs(X.astype(np.float64) - centers[nearest_center])
-    deviation = np.stack([np.bincount(nearest_center, column, k) for column in weighted.T], axis=1)
-    return Deviations(np.bincount(nearest_center, w, k), deviation, moved)
+    weighted = w[:, None] * np.abs(X.astype(np.float64) - centers.take(nearest_center, axis=0))
+    return Deviations(np.bincount(nearest_center, w, k), cluster_sums(weighted, nearest_center, k), moved)
 
 
 def distances(X: np.ndarray, centers: np.ndarray) -> np.ndarray:
     """L1 distances (n, k); columns are added in order, in float64."""
-    return _manhattan(X, centers).astype(X.dtype, copy=False)
+    return _manhattan(X, centers).astype(X.dtype, order="C", copy=False)
 
 
 def assigned_distances(X: np.ndarray, centers: np.ndarray, labels: np.ndarray, metric: str) -> np.ndarray:
     """Distance (n,) of each row to the center of its cluster; `metric` is "l1" or "l2"."""
-    difference = X.astype(np.float64) - centers[labels]
+    difference = X.astype(np.float64) - centers.take(labels, axis=0)
     return np.abs(difference).sum(axis=1) if metric == "l1" else _norms(difference)
 
 
@@ -84,26 +83,27 @@ def weiszfeld_sums(X: np.ndarray, w: Weights, centers: np.ndarray, labels: np.nd
     """Sums of a step of Weiszfeld's algorithm for the given labels."""
     k = len(centers)
     w = np.broadcast_to(weights(w), len(X))
-    difference = X.astype(np.float64) - centers[labels]
+    difference = X.astype(np.float64) - centers.take(labels, axis=0)
     distance = _norms(difference)
     inverse = np.where(distance > 0, w / np.where(distance > 0, np.maximum(distance, MIN_DISTANCE), 1.0), 0.0)
 
     def total(values: np.ndarray) -> np.ndarray:
         return np.bincount(labels, values, k)
 
-    direction = np.stack([total(inverse * column) for column in difference.T], axis=1)
+    direction = cluster_sums(inverse[:, None] * difference, labels, k)
     return WeiszfeldSums(total(np.where(distance > 0, 0.0, w)), total(inverse), direction, total(w * distance))
 
 
 def _manhattan(X: np.ndarray, centers: np.ndarray) -> np.ndarray:
-    total = np.zeros((len(X), len(centers)))
+    total = np.zeros((len(centers), len(X)))  # a long last axis is faster
     for x, c in zip(X.T.astype(np.float64), centers.T.astype(np.float64), strict=True):
-        total += np.abs(x[:, None] - c)
-    return total
+        total += np.abs(x - c[:, None])
+    return total.T
 
 
 def _norms(difference: np.ndarray) -> np.ndarray:
     """Euclidean norms (n,); each row is scaled by a power of two, so that squares do not underflow or overflow."""
-    size = np.abs(difference).max(axis=1)
-    unit = np.where(size > 0, 2.0 ** np.ceil(np.log2(np.where(size > 0, size, 1.0))), 1.0)
-    return np.sqrt(((difference / unit[:, None]) ** 2).sum(axis=1)) * unit
+    columns = np.ascontiguousarray(difference.T)
+    _, exponent = np.frexp(np.abs(columns).max(axis=0))
+    unit = np.ldexp(0.5, exponent)
+    return np.sqrt(np.square(columns / unit).sum(axis=0)) * unit
