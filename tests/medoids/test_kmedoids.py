@@ -123,6 +123,25 @@ def test_rows_that_are_all_alike():
     assert (model.labels_ == 0).all()
 
 
+@pytest.mark.parametrize("objective", ["deviation", "silhouette"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_swaps_whose_gain_is_rounding_are_not_made(objective, dtype):
+    """With a medoid in every group of equal rows the loss is 0; sums of distances in another order differ from it."""
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X, w = np.repeat(rng.normal(size=(6, 3)), 20, axis=0).astype(dtype), rng.random(120)
+        model = KMedoids(6, objective=objective, random_state=seed).fit(X, sample_weight=w)
+        assert model.inertia_ == 0
+        assert model.n_iter_ <= 2
+
+
+def test_tight_groups_far_apart_have_their_best_medoids():
+    rng = np.random.default_rng(0)
+    X = np.repeat([[0.0], [2.0**40]], 15, axis=0) + rng.integers(0, 1000, size=(30, 1)) / 1024
+    model = KMedoids(2, random_state=0).fit(X)
+    assert model.inertia_ == sum(np.abs(group - np.sort(group, axis=0)[7]).sum() for group in (X[:15], X[15:]))
+
+
 def test_given_medoids_are_the_start():
     best = KMedoids(3, init="build").fit(X)
     again = KMedoids(3, init=best.medoid_indices_).fit(X)

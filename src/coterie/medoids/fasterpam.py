@@ -14,6 +14,7 @@ from coterie.medoids.distance_table import batches
 
 SLICE = 1 << 17  # distances that a thread evaluates at a time; fewer take less time than starting it
 ROUNDING = 1e-12  # relative to the loss: minimum gain of a swap
+CERTAIN = 1e-9  # relative to the sums that it is the difference of: larger gains are not due to rounding
 
 SwapCallback = Callable[[int, float], Any]
 
@@ -57,16 +58,27 @@ class Deviations:
         machine.run_in_threads(lambda i, j: self._evaluate(rows[i:j], change[i:j], best[i:j]), cuts, n_jobs)
         positions = self.medoids - first
         change[positions[(positions >= 0) & (positions < len(rows))]] = 0
-        threshold, swapped = -ROUNDING * self.loss, False
+        loss, swapped = self.loss, False
+        threshold = -ROUNDING * loss
         for c in np.flatnonzero(change < threshold):
             if swapped:
                 self._evaluate(rows[c : c + 1], change[c : c + 1], best[c : c + 1])
             if change[c] < threshold:
                 slot = int(best[c])
-                self.medoids[slot], self.distances[:, slot] = first + int(c), rows[c]
-                self._update(slot)
-                swapped = True
+                is_certain = change[c] < -CERTAIN * (loss + abs(self.removal[slot]))
+                swapped |= self._swap(slot, first + int(c), rows[c], np.inf if is_certain else self.loss)
         return swapped
+
+    def _swap(self, slot: int, medoid: int, distances: Array, loss: float) -> bool:
+        """Swap a medoid, unless the loss is then not below `loss`, because the gain was only rounding."""
+        before = int(self.medoids[slot]), self.distances[:, slot].copy()
+        self.medoids[slot], self.distances[:, slot] = medoid, distances
+        self._update(slot)
+        if loss == np.inf or self.loss < loss:
+            return True
+        self.medoids[slot], self.distances[:, slot] = before
+        self._update(slot)
+        return False
 
     def _evaluate(self, rows: Array, change: Array, best: Array) -> None:
         getattr(self.ops, self.changes)(rows, self.near, self.slots, self.w, self.removal, change, best)
