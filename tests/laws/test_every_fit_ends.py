@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from inspect import signature
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ import pytest
 
 from coterie import KMeans
 from coterie.kmeans import global_search
+from public_estimators import CLASSES, seeded
 from small_tables import FITS, LIMIT
 
 SCRIPT = Path(__file__).parents[1] / "small_tables.py"
@@ -48,6 +50,17 @@ def test_the_limit_ends_a_fit_that_does_not_end():
     )
     assert ended.returncode != 0
     assert ended.stdout.splitlines() == ["hang, table 0"]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("kind", [kind for kind in CLASSES if "n_clusters" in signature(kind).parameters])
+def test_as_many_clusters_as_distinct_rows_are_found_without_a_warning(kind):
+    """At an objective of 0, differences of sums are only rounding: nothing moves, and the fit has converged."""
+    for seed in range(3):
+        groups = np.random.default_rng(seed).normal(size=(6, 3))
+        labels = seeded(kind, 6).fit(np.repeat(groups, 20, axis=0)).labels_
+        np.testing.assert_array_equal(labels, np.repeat(labels[::20], 20))
+        assert len(np.unique(labels)) == 6
 
 
 @pytest.mark.parametrize("kind", ["fast", "global"])
