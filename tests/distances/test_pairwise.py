@@ -43,6 +43,18 @@ def test_strips_and_threads_change_nothing(in_strips, n_jobs):
     np.testing.assert_array_equal(squareform(pairwise(X, condensed=True)), pairwise(X))
 
 
+@pytest.mark.parametrize("metric", registry.names())
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_order_in_memory_changes_nothing(metric, dtype):
+    """Sums of NumPy depend on it, in the last digit."""
+    for n, d in [(12, 8), (30, 17), (150, 40)]:
+        rows = rng.random((n, 2 if metric == "haversine" else d)) * np.exp(3 * rng.normal(size=(n, 1)))
+        rows = (rows % 1 if metric == "haversine" else rows).astype(dtype)
+        expected = pairwise(rows, metric=metric)
+        for other in (np.asfortranarray(rows), np.repeat(rows, 2, axis=1)[:, ::2], rows[::-1].copy()[::-1]):
+            np.testing.assert_array_equal(pairwise(other, metric=metric), expected)
+
+
 def test_both_directions_are_kept_where_they_differ(in_strips):
     D = pairwise(X, metric=Ahead())
     np.testing.assert_allclose(D - D.T, X[:, :1] - X[:, 0])

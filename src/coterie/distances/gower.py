@@ -110,7 +110,7 @@ class Gower(Distance):
         ]
         numbers = (X.numbers - self.low) / units
         rows = np.column_stack([numbers, *codes]) if codes else numbers
-        return rows.astype(X.numbers.dtype, copy=False)
+        return np.ascontiguousarray(rows, X.numbers.dtype)  # sums of plain kernels depend on the order in memory
 
     def between(self, A: Array, B: Array, out: Array) -> None:
         kernels.select("pairwise", A, B).gower(A, B, self.weights, len(self.low), out)
