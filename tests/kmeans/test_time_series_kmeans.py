@@ -342,3 +342,14 @@ def test_options_are_checked(options, message):
 
 def test_the_zoo_has_series():
     assert any(isinstance(param.values[0], DTWLloyd) for param in zoo.MODELS)
+
+
+@pytest.mark.parametrize("gamma", [None, 0.01, 1.0, 100.0])
+def test_ties_do_not_depend_on_the_number_of_rows(gamma):
+    """A palindrome is as far from a series as from the same series backwards. Few rows have other kernels than many."""
+    rng = np.random.default_rng(0)
+    half, center = rng.random((200, 4)), rng.random((1, 8))
+    X, centers = np.hstack([half, half[:, ::-1]]), np.vstack([center, center[:, ::-1]])
+    model = DTWLloyd(2, gamma=gamma)
+    single = [model.assign(centers, Chunk(X[i : i + 1], None, 0))[0] for i in range(200)]
+    np.testing.assert_array_equal(model.assign(centers, Chunk(X, None, 0)), single)

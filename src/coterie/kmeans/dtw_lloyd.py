@@ -22,7 +22,7 @@ from coterie.distances.windows import NoWindow
 from coterie.kmeans.center_model import CenterModel, add_means
 from coterie.seeding.costs import Cost
 
-ROUNDING = 1e-12  # relative to the objective: a smaller decrease is rounding
+ROUNDING = 1e-12  # relative to the objective, or to the cost of a row: a smaller difference is rounding
 PASSES = 32  # typical number of passes of a fit, for the choice of kernels
 CLOSE = 1e-2  # averaging ends if the squared movement is below this fraction of the tolerance of the fit
 
@@ -163,7 +163,9 @@ class DTWLloyd(CenterModel):
             return nearest_of(kernels_for(rows, centers, PASSES), rows, centers, self.window, False, guess)
         values = np.empty((len(rows), len(centers)))
         soft_values(soft_kernels_for(rows, centers, PASSES), rows, centers, self.window, self.gamma, values)
-        labels = values.argmin(axis=1)
+        # Values that differ by rounding are equal: it depends on the kernels, and so on the number of rows.
+        rounding = ROUNDING * (np.abs(values).max(axis=1, keepdims=True) + self.gamma)
+        labels = (values <= values.min(axis=1, keepdims=True) + rounding).argmax(axis=1)
         return labels.astype(np.int32), values[np.arange(len(rows)), labels]
 
     def _stats(self, centers: np.ndarray, chunk: Chunk, labels: np.ndarray, moved: int = 0) -> DTWStats:
