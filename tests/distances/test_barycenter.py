@@ -101,6 +101,32 @@ def test_the_soft_average_is_a_minimum_of_the_soft_objective(gamma):
         assert objective(center + 1e-2 * rng.normal(size=len(center))) > objective(center)
 
 
+@pytest.mark.parametrize("power", [-900, -300, -40, 40, 300, 900])
+@pytest.mark.parametrize("gamma", [None, 0.5])
+@pytest.mark.parametrize("has_init", [False, True])
+def test_a_power_of_two_changes_only_the_exponent(power, gamma, has_init):
+    series, w = bumps(5), np.arange(1.0, 6.0)
+    init = np.linspace(-1.0, 1.0, 20) if has_init else None
+    center = dba(series, w, gamma=gamma, init=init)
+    np.testing.assert_array_equal(dba(series, np.ldexp(w, power), gamma=gamma, init=init), center)
+    if gamma is None or abs(power) <= 300:
+        scaled = [np.ldexp(x, power) for x in series]
+        scaled_gamma, scaled_init = gamma and np.ldexp(gamma, 2 * power), init if init is None else np.ldexp(init, power)
+        found = dba(scaled, w, gamma=scaled_gamma, init=scaled_init)
+        np.testing.assert_array_equal(found, np.ldexp(center, power))
+
+
+@pytest.mark.parametrize("gamma", [1e-320, 1e300])
+def test_a_gamma_far_from_the_squares_gives_finite_averages_or_an_error(gamma):
+    for power in (-500, 0, 500):
+        try:
+            center = dba([np.ldexp(x, power) for x in bumps(5)], gamma=gamma)
+        except InputError as error:
+            assert "too far from the squares of the series" in str(error)
+        else:
+            assert np.isfinite(center).all()
+
+
 def test_the_type_and_shape_are_those_of_the_series():
     assert dba([x.astype(np.float32)[:, 0] for x in bumps(3)]).dtype == np.float32
     assert dba(bumps(3, channels=2)).shape[1] == 2

@@ -11,7 +11,7 @@ from coterie.core.arguments import as_floats
 from coterie.core.arrays import Array
 from coterie.distances.dtw import path_costs, window_groups
 from coterie.distances.series import Series, as_one_series, as_series, check_same_channels, concatenated
-from coterie.distances.soft_dtw import as_gamma
+from coterie.distances.soft_dtw import as_gamma, gamma_in_units
 from coterie.distances.windows import Mask, as_window
 from coterie.errors import InputError, ParameterError
 
@@ -100,12 +100,16 @@ def dba(
     if isinstance(window, Mask):
         raise ParameterError("window: a boolean array is for one pair of series; pass it to dtw or dtw_path")
     w, gamma = _as_weights(weights, len(rows)), None if gamma is None else as_gamma(gamma)
-    center = _initial_center(init, rows, w, window)
+    center = None if init is None else _as_center(init, rows)
+    exponent = _exponent(rows.values if center is None else np.concatenate([rows.values, center]))
+    rows, w = rows.times_power(-exponent), np.ldexp(w, -_exponent(w))
+    center = _most_central(rows, w, window) if center is None else np.ldexp(center, -exponent)
     if gamma is None:
         center = _minimize_dtw(center, rows, w, window, max_iter, tol, n_jobs)
     else:
+        gamma = gamma_in_units(gamma, exponent)
         center = _minimize_soft_dtw(center, rows, w, window, gamma, max_iter, tol, n_jobs)
-    center = center.astype(dtype)
+    center = np.ldexp(center, exponent).astype(dtype)
     return center[:, 0] if channels == 1 else center
 
 
@@ -173,11 +177,18 @@ def _minimize_soft_dtw(
     return best
 
 
-def _initial_center(init: Any, rows: Series, w: Array, window: Any) -> Array:
-    if init is not None:
-        center = as_one_series(init, "init").astype(np.float64)
-        check_same_channels(concatenated([center]), rows, ("init", "series"))
-        return center
+def _as_center(init: Any, rows: Series) -> Array:
+    center = as_one_series(init, "init").astype(np.float64)
+    check_same_channels(concatenated([center]), rows, ("init", "series"))
+    return center
+
+
+def _exponent(values: Array) -> int:
+    """Exponent of the power of two just above the largest value. NaN after the end of a series is ignored."""
+    return int(np.frexp(np.fmax.reduce(np.abs(values), axis=None, initial=0.0))[1])
+
+
+def _most_central(rows: Series, w: Array, window: Any) -> Array:
     candidates = rows[np.flatnonzero(w > 0)]
     candidates = candidates[np.unique(np.linspace(0, len(candidates) - 1, CANDIDATES).astype(int))]
     costs = np.empty((len(candidates), len(candidates)))

@@ -11,7 +11,9 @@ from coterie.core.arguments import is_number
 from coterie.distances.dtw import as_pair, check_overflow, window_groups
 from coterie.distances.series import Series
 from coterie.distances.windows import as_window
-from coterie.errors import ParameterError
+from coterie.errors import InputError, ParameterError
+
+MAX_GAMMA = 2.0**700  # for series in range: sums of their soft-DTW values, with weights in range, do not overflow
 
 
 def soft_dtw(x: Any, y: Any, gamma: float = 1.0, *, window: Any = None, divergence: bool = False) -> float:
@@ -85,6 +87,18 @@ def as_gamma(gamma: Any) -> float:
     if not is_number(gamma) or not 0 < gamma < np.inf:
         raise ParameterError(f"gamma must be a finite number above 0 (use dtw for the limit 0); got {gamma!r}")
     return float(gamma)
+
+
+def gamma_in_units(gamma: float, exponent: int) -> float:
+    """`gamma` for series that were divided by 2^exponent."""
+    with np.errstate(over="ignore", under="ignore"):
+        divided = float(np.ldexp(gamma, -2 * exponent))
+    if not 0 < divided <= MAX_GAMMA:
+        raise InputError(
+            f"gamma={gamma:g} is too far from the squares of the series: set gamma to a fraction of these squares, or "
+            "divide all series by a power of two"
+        )
+    return divided
 
 
 def _value(A: Series, B: Series, gamma: float, window: Any) -> float:

@@ -16,7 +16,7 @@ from coterie.core.scale import SQUARES, Powers, Scale, multiplied, times_power
 from coterie.core.stats import FirstRow
 from coterie.core.stored import stored
 from coterie.distances.series import as_series, from_table
-from coterie.distances.soft_dtw import as_gamma
+from coterie.distances.soft_dtw import as_gamma, gamma_in_units
 from coterie.distances.windows import Mask, SakoeChiba, as_window
 from coterie.errors import InputError, ParameterError, ScaleError
 from coterie.kmeans.center_estimator import check_enough_rows
@@ -195,7 +195,8 @@ class TimeSeriesKMeans(Traced, Partitional):
     def _model(self, summary: Summary | None = None, exponent: int | None = None) -> DTWLloyd:
         """The model of rows that were divided by 2^exponent; the default is that of the fit."""
         window = SakoeChiba(0) if self.metric == "euclidean" else as_window(self.window)
-        gamma = self._gamma(self._scale.rows if exponent is None else exponent) if self.metric == "softdtw" else None
+        exponent = self._scale.rows if exponent is None else exponent
+        gamma = gamma_in_units(float(self.gamma), exponent) if self.metric == "softdtw" else None
         if summary is None:
             return DTWLloyd(len(self.cluster_centers_), channels=self._channels, window=window, gamma=gamma)
         tol, steps = summary.tolerance(self.tol), self.max_iter_barycenter
@@ -208,17 +209,6 @@ class TimeSeriesKMeans(Traced, Partitional):
     @property
     def _powers_of_outputs(self) -> dict[str, float]:  # type: ignore[override]
         return {"distances": 2 if self.metric == "softdtw" else 1}
-
-    def _gamma(self, exponent: int) -> float:
-        """`gamma` for series that were divided by 2^exponent."""
-        with np.errstate(over="ignore", under="ignore"):
-            gamma = float(np.ldexp(float(self.gamma), -2 * exponent))
-        if not 0 < gamma < np.inf:
-            raise InputError(
-                f"gamma={self.gamma:g} is too far from the squares of X, whose values are up to about 2^{exponent}: "
-                "set gamma to a fraction of these squares, or divide X by a power of two"
-            )
-        return gamma
 
     def _open(self, X: Any, sample_weight: Any, first: bool, y: Any = None) -> tuple[Source, Engine, Summary]:
         table, channels = as_table(X)
