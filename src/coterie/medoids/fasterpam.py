@@ -64,21 +64,27 @@ class Deviations:
             if swapped:
                 self._evaluate(rows[c : c + 1], change[c : c + 1], best[c : c + 1])
             if change[c] < threshold:
-                slot = int(best[c])
-                is_certain = change[c] < -CERTAIN * (loss + abs(self.removal[slot]))
-                swapped |= self._swap(slot, first + int(c), rows[c], np.inf if is_certain else self.loss)
+                slot, medoid = int(best[c]), first + int(c)
+                if change[c] < -CERTAIN * (loss + abs(self.removal[slot])):
+                    self._swap(slot, medoid, rows[c])
+                    swapped = True
+                else:
+                    swapped |= self._swap_if_lower(slot, medoid, rows[c])
         return swapped
 
-    def _swap(self, slot: int, medoid: int, distances: Array, loss: float) -> bool:
-        """Swap a medoid, unless the loss is then not below `loss`, because the gain was only rounding."""
-        before = int(self.medoids[slot]), self.distances[:, slot].copy()
+    def _swap_if_lower(self, slot: int, medoid: int, distances: Array) -> bool:
+        """Swap a medoid, and swap back if the loss is not lower, because the gain was only rounding."""
+        loss = self.loss
+        previous, previous_distances = int(self.medoids[slot]), self.distances[:, slot].copy()
+        self._swap(slot, medoid, distances)
+        if self.loss < loss:
+            return True
+        self._swap(slot, previous, previous_distances)
+        return False
+
+    def _swap(self, slot: int, medoid: int, distances: Array) -> None:
         self.medoids[slot], self.distances[:, slot] = medoid, distances
         self._update(slot)
-        if loss == np.inf or self.loss < loss:
-            return True
-        self.medoids[slot], self.distances[:, slot] = before
-        self._update(slot)
-        return False
 
     def _evaluate(self, rows: Array, change: Array, best: Array) -> None:
         getattr(self.ops, self.changes)(rows, self.near, self.slots, self.w, self.removal, change, best)
