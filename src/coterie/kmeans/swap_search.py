@@ -351,10 +351,10 @@ class Neighborhood:
         if not self.cost.is_nearest:
             return np.stack([self.w @ self.cost.beside(others[:, None], at_rows) for others in without])
         nearest, second, owner = without.min(axis=0), without.max(axis=0), without.argmax(axis=0)
-        kept = np.minimum(nearest[:, None], at_rows)
-        added = np.minimum(second[:, None], at_rows) - kept  # without the nearest center
+        with_all = np.minimum(nearest[:, None], at_rows)  # costs with the candidate and all centers
+        added = np.minimum(second[:, None], at_rows) - with_all  # without the nearest center
         own_weight = np.where(np.arange(len(without))[:, None] == owner, self.w, 0.0)
-        totals: np.ndarray = self.w @ kept + own_weight @ added
+        totals: np.ndarray = self.w @ with_all + own_weight @ added
         return totals
 
     def _limit(self, length: int) -> float:
