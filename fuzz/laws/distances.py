@@ -134,6 +134,17 @@ def a_barycenter_costs_no_more_than_its_start(case: Case) -> None:
     require(costs[0] <= costs[1] * (1 + 1e-9) + 1e-12, f"the barycenter costs {costs[0]}, its start {costs[1]}")
 
 
+@law(["distances.dba"], weight=1)
+def a_barycenter_of_scaled_series_differs_by_the_scale(case: Case) -> None:
+    length, gamma = case.draw.integer(1, 8), case.draw.one_of([None, 0.1, 10.0])
+    series = [tables.blobs(case.draw, length, 1) for _ in range(case.draw.integer(1, 6))]
+    p = case.draw.integer(-900, 900) if gamma is None else case.draw.integer(-300, 300)
+    case.note(f"gamma {gamma}, series * 2^{p}")
+    scaled_gamma = None if gamma is None else float(np.ldexp(gamma, 2 * p))
+    scaled = attempt(dba, [np.ldexp(each, p) for each in series], gamma=scaled_gamma, max_iter=10)
+    require_same(scaled, np.ldexp(attempt(dba, series, gamma=gamma, max_iter=10), p), f"dba of series * 2^{p}")
+
+
 @law(["distances.pairwise"], weight=2)
 def distances_of_scaled_rows_differ_by_the_scale(case: Case) -> None:
     metric = case.draw.one_of(["euclidean", "manhattan", "chebyshev", "cosine", "correlation", "gower", "sqeuclidean"])

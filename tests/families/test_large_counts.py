@@ -10,6 +10,7 @@ from scipy import sparse
 
 from coterie import Mixture
 from coterie.families import Gamma, Multinomial, Poisson, VonMisesFisher
+from coterie.families.counts import deviances
 from coterie.families.gamma import Shapes
 from coterie.families.von_mises_fisher import Directions
 
@@ -121,3 +122,35 @@ def test_mixtures_of_large_counts_find_components_that_are_close(name, size):
     assert (np.diff(objective) >= -1e-6).all()
     assert (model.history_.kl >= -1e-6).all()
     assert model.score(X) == pytest.approx(model.score_samples(X).mean(), rel=1e-12)
+
+
+@pytest.mark.parametrize("mean", [1e-10, 0.3, 1.0, 7.0, 1e6, 1e17, 1e30])
+def test_deviances_are_precise_at_any_distance_from_the_mean(mean):
+    ratio = np.array([1e-300, 1e-30, 1e-16, 1e-8, 0.4, 0.49999, 0.5, 0.6, 1 - 1e-9, 1.0, 1 + 1e-9, 3.0, 1e8, 1e30])
+    X = ratio * mean
+
+    def deviance(x):
+        x, m = Decimal(float(x)), Decimal(mean)
+        return x * (x / m).ln() - x + m
+
+    expected = [exactly(lambda x=x: deviance(x)) for x in X]
+    np.testing.assert_allclose(deviances(X, np.full(len(X), mean)), expected, rtol=1e-13, atol=1e-23 * mean)
+    assert deviances(np.zeros(1), np.array([mean]))[0] == mean
+
+
+@pytest.mark.parametrize("name", ["poisson", "multinomial"])
+def test_mixtures_of_small_and_large_counts(name):
+    """The rate of one component is more than 1e16 times as large as counts of the other."""
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.poisson([2.0, 5.0], (20, 2)), rng.poisson([1e9, 2e9], (20, 2)) * 1e9])[:, ::-1]
+    X = np.column_stack([X, X[::-1, 0]])
+    model = Mixture(2, name, random_state=0).fit(X)
+    assert (model.labels_ == np.repeat([0, 1], 20)).mean() in (0.0, 1.0)
+    assert np.isfinite(model.history_.lower_bound).all()
+
+
+def test_rates_at_their_minimum_have_a_finite_bound():
+    """A component has almost no share in the only rows whose count is not zero."""
+    X = np.array([[0.0, 4.0], [3.0, 6.0], [3.0, 4.0], [1649935.0, 2915218.0]])
+    model = Mixture(3, "poisson", max_iter=1, random_state=0)
+    assert np.isfinite(model.fit(X).history_.lower_bound).all()

@@ -20,7 +20,7 @@ import numpy as np
 from coterie.core.arrays import is_sparse
 from coterie.core.ufuncs import gammaln, xlog1py, xlogy
 from coterie.families.exponential_family import ConjugateFamily
-from coterie.families.family import Survey
+from coterie.families.family import TINY, Survey
 
 LARGE = 1e5  # counts above it are computed directly, because matrix products would lose too many digits
 STIRLING = 16.0  # minimum argument for which the series is exact to the last digit
@@ -69,7 +69,9 @@ class CountFamily(ConjugateFamily):
 def deviances(X: np.ndarray, means: np.ndarray) -> np.ndarray:
     """D of counts (n, d) and means (d,) or (n, d), which must be positive; exact up to rounding of X - means."""
     difference = X - means
-    return xlog1py(X, difference / means) - difference
+    ratio = np.maximum(np.minimum(X, means) / means, TINY)
+    # log1p of the difference is precise if the ratio is near 1. Far below, the difference is rounded to minus the mean.
+    return np.where(ratio < 0.5, xlogy(X, ratio), xlog1py(X, np.maximum(difference / means, -0.5))) - difference
 
 
 def saturated(x: np.ndarray) -> np.ndarray:
