@@ -70,7 +70,8 @@ class DBSCAN(DensityEstimator):
     Notes
     -----
     **Ties.** A border row within `eps` of several clusters is in the one with the lowest number, as in scikit-learn. So
-    another order of the rows can change the cluster of such border rows, and of no other rows.
+    another order of the rows can change the cluster of such border rows, and of no other rows. A distance that equals
+    `eps` up to rounding is within it.
 
     **Automatic radius.** Of all ranges of radii with the same number of clusters, at least two, ``eps='auto'`` takes
     the one with the largest ratio of its ends, times the share of rows that are not noise. Only clusters with at least

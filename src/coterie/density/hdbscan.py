@@ -13,6 +13,7 @@ from coterie.base import callbacks
 from coterie.core.arguments import not_negative, one_of, whole_number
 from coterie.core.arrays import Array
 from coterie.core.progress import Progress
+from coterie.core.rounding import inclusive_radius
 from coterie.core.stored import stored
 from coterie.data import opened
 from coterie.density.cluster_selection import (
@@ -250,7 +251,8 @@ class HDBSCAN(DensityEstimator):
         """
         check_is_fitted(self)
         min_weight = whole_number("min_cluster_size", min_cluster_size, 1) * (1 - ROUNDING)
-        radii = [not_negative("eps", radius) for radius in np.ravel(eps).tolist()]
+        dtype = np.float32 if getattr(self._rows.A, "dtype", None) == np.float32 else np.float64
+        radii = [inclusive_radius(not_negative("eps", radius), dtype) for radius in np.ravel(eps).tolist()]
         n, rows = self._columns
         labels = np.full((len(radii), n), -1, np.int32)
         tree = as_tree(self.single_linkage_tree_) if len(rows) > 1 else None

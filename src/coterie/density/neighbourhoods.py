@@ -11,6 +11,7 @@ import numpy as np
 
 from coterie import kernels, machine
 from coterie.core.arrays import Array
+from coterie.core.rounding import inclusive_radius
 from coterie.core.stored import stored
 from coterie.density.kd_rows import KDRows, kd_rows
 from coterie.density.reachability import ROUNDING
@@ -47,7 +48,8 @@ class Neighbourhoods:
         def put(start: int, stop: int) -> None:
             part = new[start:stop]
             table = part[:, self.columns] if self.distance is None else self.distance.table(part, self.A)
-            kernel.lowest_label_within(np.ascontiguousarray(table), self.labels, self.eps, labels[start:stop])
+            radius = inclusive_radius(self.eps, table.dtype)
+            kernel.lowest_label_within(np.ascontiguousarray(table), self.labels, radius, labels[start:stop])
 
         with machine.one_blas_thread:
             work = 1 if self.distance is None else self.distance.work
@@ -57,8 +59,8 @@ class Neighbourhoods:
 
 def core_clusters(distances: RowDistances, weight: Array, eps: float, min_samples: float) -> tuple[Array, Array]:
     """Labels of DBSCAN (n,), and which rows are core rows (n,)."""
-    largest = float(np.finfo(np.float32 if distances.dtype.itemsize == 4 else np.float64).max)
-    radius = min(eps / float(distances.to_scale([1.0])[0]), largest)  # in the unit of the distances, and of their type
+    unit = float(distances.to_scale([1.0])[0])
+    radius = inclusive_radius(eps / unit, distances.dtype)
     kd = kd_rows(distances)
     if kd is not None:
         return _in_kd_tree(kd, weight, radius, min_samples * (1 - ROUNDING), distances.n_jobs)

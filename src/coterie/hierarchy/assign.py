@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from coterie import machine
+from coterie.core import rounding
 from coterie.core.arrays import Array
 from coterie.core.stored import stored
 from coterie.distances.distance import Distance
@@ -81,9 +82,13 @@ class Members:
     def columns(self) -> int:
         return len(self.share)
 
-    def costs(self, new: Any) -> Array:
-        """Distances of new objects to all clusters (m, k)."""
-        D, start = self.objects.distances(new), self.objects.start
+    def distances(self, new: Any) -> Array:
+        """Distances of new objects to all members (m, n)."""
+        return self.objects.distances(new)
+
+    def costs(self, D: Array) -> Array:
+        """Distances to all clusters (m, k), from those to the members."""
+        start = self.objects.start
         if self.method == "single":
             return np.minimum.reduceat(D, start, axis=1)
         if self.method == "complete":
@@ -108,10 +113,13 @@ class Centers:
     def columns(self) -> int:
         return len(self.centers)
 
-    def costs(self, new: Any) -> Array:
-        """Squared distances of new rows to all clusters (m, k), as the method measures them."""
-        distances = self.distance.table(new, self.centers)
-        return cost_increase(distances.astype(np.float64) ** 2, self.mass, self.method)
+    def distances(self, new: Any) -> Array:
+        """Distances of new rows to all centers (m, k)."""
+        return self.distance.table(new, self.centers)
+
+    def costs(self, D: Array) -> Array:
+        """Squared distances to all clusters (m, k), as the method measures them, from distances to the centers."""
+        return cost_increase(D.astype(np.float64) ** 2, self.mass, self.method)
 
 
 def cost_increase(squares: Array, mass: Array, method: str) -> Array:
@@ -148,10 +156,11 @@ def _inner_squares(objects: FittedObjects, share: Array, D: Array) -> Array:
 
 
 def nearest(clusters: Members | Centers, new: Any, n_jobs: int | None) -> Array:
-    """The nearest cluster of each new object (m,); the first one for ties."""
+    """The nearest cluster of each new object (m,); the first of equal ones."""
 
     def strip(start: int, stop: int) -> Array:
-        return clusters.costs(new[start:stop]).argmin(axis=1).astype(np.int32)
+        D = clusters.distances(new[start:stop])
+        return rounding.nearest(clusters.costs(D), D.dtype)
 
     with machine.one_blas_thread:
         return np.concatenate(machine.run_in_threads(strip, strips(len(new), clusters.columns), n_jobs))

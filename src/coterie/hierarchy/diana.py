@@ -8,6 +8,7 @@ import numpy as np
 
 from coterie import kernels
 from coterie.core.arrays import Array
+from coterie.core.rounding import rounding
 from coterie.core.stored import stored
 from coterie.hierarchy.assign import FittedObjects
 from coterie.hierarchy.splits import Splits, ancestors
@@ -48,12 +49,13 @@ class SplitRules(NamedTuple):
 
     def assign(self, new: Any) -> Array:
         """Labels of new objects: at each split, an object goes to the part with the smaller mean distance."""
-        sums = np.add.reduceat(self.objects.distances(new).astype(np.float64), self.objects.start, axis=1)
+        D = self.objects.distances(new)
+        sums, margin = np.add.reduceat(D.astype(np.float64), self.objects.start, axis=1), 1 - rounding(D.dtype)
         cluster = np.zeros(len(sums), np.int64)
         for s, parent in enumerate(self.split.tolist()):
             ancestor = ancestors(self.split, s + 2)
             rest, splinter = ancestor == parent, ancestor == s + 1
             to_rest = sums[:, rest].sum(axis=1) / self.size[rest].sum()
             to_splinter = sums[:, splinter].sum(axis=1) / self.size[splinter].sum()
-            cluster[(cluster == parent) & (to_splinter < to_rest)] = s + 1
+            cluster[(cluster == parent) & (to_splinter < margin * to_rest)] = s + 1
         return self.names[cluster]

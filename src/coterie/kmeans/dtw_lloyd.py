@@ -11,6 +11,7 @@ import numpy as np
 
 from coterie import seeding
 from coterie.core.protocols import Chunk, Engine, Source
+from coterie.core.rounding import first_below
 from coterie.core.scale import in_type
 from coterie.core.stats import Stats
 from coterie.distances.barycenter import AlignmentSums, align_to_center
@@ -163,10 +164,9 @@ class DTWLloyd(CenterModel):
             return nearest_of(kernels_for(rows, centers, PASSES), rows, centers, self.window, False, guess)
         values = np.empty((len(rows), len(centers)))
         soft_values(soft_kernels_for(rows, centers, PASSES), rows, centers, self.window, self.gamma, values)
-        # Values that differ by rounding are equal: it depends on the kernels, and so on the number of rows.
         rounding = ROUNDING * (np.abs(values).max(axis=1, keepdims=True) + self.gamma)
-        labels = (values <= values.min(axis=1, keepdims=True) + rounding).argmax(axis=1)
-        return labels.astype(np.int32), values[np.arange(len(rows)), labels]
+        labels = first_below(values, values.min(axis=1, keepdims=True) + rounding)
+        return labels, values[np.arange(len(rows)), labels]
 
     def _stats(self, centers: np.ndarray, chunk: Chunk, labels: np.ndarray, moved: int = 0) -> DTWStats:
         rows, center_series, w = self._series(chunk.X), self._series(centers), chunk.weights

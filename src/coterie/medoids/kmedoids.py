@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from coterie import interrupts, machine
 from coterie.base import DistanceEstimator, callbacks
+from coterie.core import rounding
 from coterie.core.arguments import as_rng, one_of, whole_number
 from coterie.core.arrays import Array
 from coterie.core.progress import Progress
@@ -395,11 +396,10 @@ def objects_of(estimator: KMedoids, X: Any) -> Any:
 
 
 def _two_nearest(D: Array) -> tuple[Array, Array, Array]:
-    labels = D.argmin(axis=1).astype(np.int32)
-    nearest = D.min(axis=1).astype(np.float64)
+    labels, smallest = rounding.nearest(D), D.min(axis=1).astype(np.float64)
     if D.shape[1] == 1:
-        return nearest, np.full(len(D), np.inf), labels
-    return nearest, np.partition(D, 1, axis=1)[:, 1].astype(np.float64), labels
+        return smallest, np.full(len(D), np.inf), labels
+    return smallest, np.partition(D, 1, axis=1)[:, 1].astype(np.float64), labels
 
 
 def _silhouette(nearest: Array, second: Array, w: Array) -> float:

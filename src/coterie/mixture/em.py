@@ -12,6 +12,7 @@ import numpy as np
 from coterie import kernels
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.random_numbers import uniform
+from coterie.core.rounding import rounding
 from coterie.core.stats import Stats
 from coterie.core.stored import stored
 from coterie.core.ufuncs import entr
@@ -164,7 +165,13 @@ class EM:
     # results for each row
 
     def assign(self, c: Any, chunk: Chunk, memo: Any = None) -> np.ndarray:
-        return self._by_blocks(chunk, lambda part: self._checked_joint(c, part).argmax(axis=1).astype(np.int32))
+        """The most probable component of each row; the first of those that are equal up to rounding."""
+        size = self._size_of_terms(c, chunk.X.shape[1])
+        return self._by_blocks(chunk, lambda part: _most_probable(self._checked_joint(c, part), size))
+
+    def _size_of_terms(self, c: Any, columns: int) -> float:
+        """Size of the terms of a log density that nearly cancel; rounding errors are proportional to it."""
+        return float(columns)
 
     def log_densities(self, c: Any, chunk: Chunk) -> np.ndarray:
         return self._by_blocks(chunk, lambda part: posterior(self._checked_joint(c, part))[1])
@@ -196,6 +203,13 @@ class EM:
             return result
         with np.errstate(over="ignore"):  # log densities below the range of float32 are minus infinity
             return result.astype(chunk.X.dtype, copy=False)
+
+
+def _most_probable(joint: np.ndarray, size: float) -> np.ndarray:
+    largest = np.take_along_axis(joint, joint.argmax(axis=1)[:, None], 1)  # faster than the maximum
+    tolerance = rounding(joint.dtype) * (size + np.abs(largest))
+    component: np.ndarray = (joint >= largest - tolerance).argmax(axis=1).astype(np.int32)
+    return component
 
 
 def blocks(chunk: Chunk, rows: int, u: np.ndarray | None) -> Iterator[list[Any]]:

@@ -171,6 +171,9 @@ class MixtureEM(EM):
         """log p(x, z) of each row and component (n, k), without the part that does not depend on the parameters."""
         return self.family.scores(self.family.prepare(c.parts), self.family.features(chunk.X)) + self._offset(c)
 
+    def _size_of_terms(self, c: Mix, columns: int) -> float:
+        return super()._size_of_terms(c, columns) + float(np.max(self.family.magnitude(c.parts)))
+
     def log_densities(self, c: Mix, chunk: Chunk) -> np.ndarray:
         def log_density(part: Chunk) -> np.ndarray:
             return posterior(self._checked_joint(c, part))[1] + self.family.row_base(part.X)

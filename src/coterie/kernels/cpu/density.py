@@ -118,14 +118,19 @@ def nearest_outside(
 
 @jit
 def nearest_reachable(D, core_of_rows, core, tolerance, index, value):
-    """The column with the smallest mutual reachability distance to each row; of equal ones the nearest."""
+    """The column with the smallest mutual reachability distance to each row; of equal ones the first of the nearest."""
     for i in range(len(D)):
         best, distance = np.inf, np.inf
         for j in range(D.shape[1]):
             best = min(best, max(D[i, j], core[j], core_of_rows[i]))
         for j in range(D.shape[1]):
-            if D[i, j] < distance and max(D[i, j], core[j], core_of_rows[i]) <= best * (1.0 + tolerance):
-                distance, index[i] = D[i, j], j
+            if max(D[i, j], core[j], core_of_rows[i]) <= best * (1.0 + tolerance):
+                distance = min(distance, D[i, j])
+        for j in range(D.shape[1]):
+            reach = max(D[i, j], core[j], core_of_rows[i])
+            if D[i, j] <= distance * (1.0 + tolerance) and reach <= best * (1.0 + tolerance):
+                index[i] = j
+                break
         value[i] = best
 
 

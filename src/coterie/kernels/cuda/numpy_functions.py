@@ -114,6 +114,10 @@ def _count_nonzero(array: DeviceArray, axis: int | None = None) -> Any:
     return int(count) if axis is None else DeviceArray(count)
 
 
+def _take_along_axis(array: DeviceArray, index: Any, axis: int) -> DeviceArray:
+    return DeviceArray(torch.take_along_dim(array.tensor, as_tensor(index, array.tensor.device), dim=axis))
+
+
 def _einsum(subscripts: str, *arrays: Any) -> DeviceArray:
     device = next(each.tensor.device for each in arrays if isinstance(each, DeviceArray))
     return DeviceArray(torch.einsum(subscripts, *(_operand(each, device) for each in arrays)))
@@ -129,5 +133,6 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.broadcast_to: _broadcast_to,
     np.count_nonzero: _count_nonzero,
     np.einsum: _einsum,
+    np.take_along_axis: _take_along_axis,
     **{getattr(np, name): partial(_method, name) for name in ("sum", "any", "all", "max", "min", "argmax", "argmin")},
 }

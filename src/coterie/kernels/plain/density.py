@@ -22,13 +22,15 @@ def core_distances(D: Array, weight: Array, min_weight: float, out: Array) -> No
 
 
 def nearest_reachable(D: Array, core_of_rows: Array, core: Array, tolerance: float, index: Array, value: Array) -> None:
-    """The column with the smallest mutual reachability distance to each row of `D` (m, n); of equal ones the nearest.
+    """The column with the smallest mutual reachability distance to each row of `D` (m, n).
 
+    Of columns with equal ones it is the nearest, and of equally near ones the first.
     index, value (m,) are the column and the mutual reachability distance; distances are equal up to a `tolerance`.
     """
     reach = np.maximum(np.maximum(D, core), core_of_rows[:, None])
     value[:] = reach.min(axis=1)
-    index[:] = np.where(reach <= value[:, None] * (1 + tolerance), D, np.inf).argmin(axis=1)
+    among = np.where(reach <= value[:, None] * (1 + tolerance), D, np.inf)
+    index[:] = (among <= among.min(axis=1, keepdims=True) * (1 + tolerance)).argmax(axis=1)
 
 
 def weights_within(D: Array, weight: Array, eps: float, out: Array) -> None:
