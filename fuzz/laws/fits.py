@@ -153,6 +153,18 @@ def y_is_ignored(case: Case) -> None:
     require_same_results(other, model, f"fit(X, y) with y of {kind} values")
 
 
+@law([name for name in ALL if name != "KernelKMeans"], weight=2)
+def labels_do_not_depend_on_other_rows(case: Case) -> None:
+    """Few rows have other kernels than many. Sums of kernel values can cancel to less than their rounding errors."""
+    estimator, X, w = problem(case)
+    model = fit(estimator, X, w)
+    labels = attempt(model.predict, X)
+    many = attempt(model.predict, np.tile(X, (1 + 2000 // len(X), 1)))
+    require_same(many[: len(X)], labels, "predict of many rows")
+    for i in case.draw.rng.permutation(len(X))[:10]:
+        require_same(attempt(model.predict, X[i : i + 1]), labels[i : i + 1], f"predict of row {i}")
+
+
 @law(ALL, weight=2)
 def containers_change_nothing(case: Case) -> None:
     estimator, X, w = problem(case)
