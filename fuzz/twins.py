@@ -79,10 +79,9 @@ def davies_bouldin(X: Array, labels: Array, w: Array) -> float:
     groups = [labels == label for label in np.unique(labels)]
     means = np.array([np.average(X[g], axis=0, weights=w[g]) for g in groups])
     widths = [np.average(np.linalg.norm(X[g] - m, axis=1), weights=w[g]) for g, m in zip(groups, means, strict=True)]
-    worst = [
-        max((widths[i] + widths[j]) / np.linalg.norm(means[i] - means[j]) for j in range(len(means)) if j != i)
-        for i in range(len(means))
-    ]
+    gaps = np.linalg.norm(means[:, None] - means, axis=2)
+    ratios = np.where(gaps > 0, np.add.outer(widths, widths) / gaps, np.inf)  # of equal means, also if both are 0
+    worst = np.where(np.eye(len(means), dtype=bool), 0.0, ratios).max(axis=1)
     return float(np.mean(worst))
 
 
