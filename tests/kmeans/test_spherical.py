@@ -269,3 +269,12 @@ def test_random_clusters_whose_directions_cancel_start_at_a_row():
         model = SphericalKMeans(1, init="random_partition", random_state=seed).fit(X)
         assert model.inertia_ == 2.0
         assert np.abs(model.cluster_centers_).tolist() == [[1.0, 0.0]]
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+def test_unit_rows_do_not_depend_on_the_scale_of_a_row(form):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 7))
+    scaled = np.ldexp(X, rng.integers(-900, 900, size=(500, 1)))
+    results = (unit_rows(form(rows)) for rows in (X, scaled))
+    np.testing.assert_array_equal(*(result.toarray() if sparse.issparse(result) else result for result in results))

@@ -169,12 +169,13 @@ class SphericalKMeans(CenterEstimator):
 
 
 def unit_rows(X: Any) -> Any:
-    """Nonzero rows at unit length. Rows are first divided by their largest value if their squares could overflow."""
+    """Nonzero rows at unit length. Rows whose squares could overflow are first divided by a power of two."""
     if kernels.is_on_device(X):
         return kernels.for_centers(X, 1).unit_rows(X)
     if is_sparse(X):
         wide, counts = X.data.astype(np.float64), np.diff(X.indptr)
-        wide /= np.repeat(np.maximum.reduceat(np.abs(wide), X.indptr[:-1]), counts)
+        exponent = np.frexp(np.maximum.reduceat(np.abs(wide), X.indptr[:-1]))[1]
+        wide = np.ldexp(wide, -np.repeat(exponent, counts))
         wide /= np.repeat(np.sqrt(np.add.reduceat(wide * wide, X.indptr[:-1])), counts)
         return type(X)((wide.astype(X.dtype), X.indices, X.indptr), shape=X.shape)
     out = np.empty_like(X)
@@ -183,8 +184,9 @@ def unit_rows(X: Any) -> Any:
         squares = np.einsum("ij,ij->i", wide, wide)
         is_extreme = ~((squares > 1e-280) & (squares < 1e280))
         if is_extreme.any():
-            wide[is_extreme] /= np.abs(wide[is_extreme]).max(axis=1, keepdims=True)
-            squares[is_extreme] = np.einsum("ij,ij->i", wide[is_extreme], wide[is_extreme])
+            extreme = wide[is_extreme]
+            extreme = np.ldexp(extreme, -np.frexp(np.abs(extreme).max(axis=1, keepdims=True))[1])
+            wide[is_extreme], squares[is_extreme] = extreme, np.einsum("ij,ij->i", extreme, extreme)
         wide /= np.sqrt(squares)[:, None]
         out[start : start + BLOCK] = wide
     return out
