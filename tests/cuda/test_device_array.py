@@ -62,6 +62,9 @@ def test_other_functions_on_a_device_are_those_of_numpy():
     np.testing.assert_array_equal(np.asarray(np.count_nonzero(on_cpu(mask), axis=0)), mask.sum(axis=0))
     np.testing.assert_array_equal(np.median(on_cpu(A), axis=0), np.median(A, axis=0))  # in main memory
     np.testing.assert_allclose(np.asarray(np.einsum("ij,ij->j", on_cpu(A), B)), np.einsum("ij,ij->j", A, B))
+    first = np.argmax(A, axis=1)[:, None]
+    assert isinstance(np.take_along_axis(on_cpu(A), first, 1), DeviceArray)
+    np.testing.assert_array_equal(np.asarray(np.take_along_axis(on_cpu(A), first, 1)), np.take_along_axis(A, first, 1))
     assert float(on_cpu(A).max(initial=9.0)) == 9.0
     assert float(on_cpu(np.zeros(0)).max(initial=3.0)) == 3.0
 
