@@ -162,9 +162,12 @@ def a_full_disk_leaves_the_old_file(case: Case) -> None:
     folder = Path(f"full-{case.draw.integer(0, 10**9)}")
     folder.mkdir(exist_ok=True)
     path = folder / "model.safetensors"
-    coterie.save(models[0], path, overwrite=True)
+    sizes = []
+    for model in reversed(models):
+        coterie.save(model, path, overwrite=True)
+        sizes.append(path.stat().st_size)
     before = path.read_bytes()
-    limit = case.draw.integer(0, len(before) - 1)
+    limit = case.draw.integer(0, min(sizes) - 1)
 
     def save_to_full_disk() -> None:
         fill_disk(limit)
