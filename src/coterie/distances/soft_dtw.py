@@ -95,8 +95,7 @@ def gamma_in_units(gamma: float, exponent: int) -> float:
         divided = float(np.ldexp(gamma, -2 * exponent))
     if not 0 < divided <= MAX_GAMMA:
         raise InputError(
-            f"gamma={gamma:g} is too far from the squares of the series: set gamma to a fraction of these squares, or "
-            "divide all series by a power of two"
+            f"gamma={gamma:g} is too far from the squares of the series: set gamma to a fraction of these squares"
         )
     return divided
 
