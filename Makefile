@@ -7,9 +7,12 @@ export NUMBA_CACHE_DIR := $(CURDIR)/.venv/numba
 # Processes that share the tests between them, one more than the cores of a small machine: some tests wait for a browser.
 # Kernels that one has compiled the others read from the cache.
 WORKERS ?= 3
+XDIST := -n $(WORKERS) --dist worksteal
 MINUTES ?= 10
+# Tests of numbers, which depend on the processor
+NUMERIC := $(addprefix tests/,laws mixture families kernels selection reference)
 
-.PHONY: demo test slow gpu-test fuzz peers check docs bench wheel wheel-test web clean
+.PHONY: demo test test-as-laptop slow gpu-test fuzz peers check docs bench wheel wheel-test web clean
 
 .venv/pip: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "coterie needs Python 3.11 or newer")'
@@ -46,10 +49,24 @@ demo: .venv/demo  ## a small real table, its clusters, and a page about them
 	@echo "Or explore the table in the browser: $(BIN)/coterie app demo/penguins.csv"
 
 test: .venv/test  ## all tests but the slow ones
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+	$(BIN)/python -m pytest $(XDIST)
 
-slow: .venv/test  ## tests that take minutes: long searches, large tables, every kernel for every width of registers
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m slow
+test-as-laptop: .venv/test  ## the tests as on a processor without AVX-512; TESTS=numeric: those of numbers only
+	$(BIN)/python tests/processors.py laptop $(XDIST) $(if $(TESTS),$(NUMERIC))
+
+.venv/slow: .venv/test
+	$(BIN)/python -m pip install --quiet --group slow
+	touch $@
+
+# Tests that take minutes: long searches, large tables, every kernel for every width of registers, and those that need
+# more packages and programs. Then all tests as on other processors, and those of numbers with NumPy kernels.
+slow: .venv/slow
+	.ci/install chromium ffmpeg postgresql
+	$(BIN)/python -m pytest $(XDIST) -m slow
+	$(BIN)/python tests/processors.py laptop $(XDIST)
+	$(BIN)/python tests/processors.py nehalem $(XDIST)
+	$(BIN)/python tests/processors.py skylakex $(XDIST)
+	$(BIN)/python -m pytest $(XDIST) --numpy-kernels $(NUMERIC)
 
 gpu-test: .venv/test  ## tests on an NVIDIA GPU: kernels, exact labels, the same bits in every run
 	$(BIN)/python -m pip install --quiet --editable '.[gpu]'

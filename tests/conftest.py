@@ -13,12 +13,22 @@ from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
 from browser import chromium, visit  # noqa: F401  fixtures of all tests
+from coterie import kernels
 from short_searches import _short_searches, needs_whole_search, short_searches  # noqa: F401
 
 # Several processes share the tests: BLAS would start as many threads in each as there are cores, and they would wait.
 threadpool_limits(1, user_api="blas")
 settings.register_profile("untimed", deadline=None)  # a loaded machine, or a first compilation, is no failure
 settings.load_profile("untimed")
+
+
+def pytest_addoption(parser):
+    parser.addoption("--numpy-kernels", action="store_true", help="use NumPy kernels also for many rows")
+
+
+def pytest_configure(config):
+    if config.getoption("--numpy-kernels"):
+        kernels.COMPILED = "plain"
 
 
 gc.disable()  # until all tests are collected: their objects stay, and each pass over them takes half a second

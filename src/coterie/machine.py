@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import joblib
 from threadpoolctl import ThreadpoolController
@@ -178,12 +178,32 @@ def check_memory(nbytes: int, name: str, remedy: str) -> None:
 
 
 def _free_in_system() -> int:
+    if sys.platform == "win32":
+        return _free_on_windows()
     meminfo = Path("/proc/meminfo")
     if meminfo.exists():
         sizes = dict(line.split(":", 1) for line in meminfo.read_text().splitlines())
         return int(sizes["MemAvailable"].split()[0]) * 1024
     pages = "SC_AVPHYS_PAGES" if "SC_AVPHYS_PAGES" in os.sysconf_names else "SC_PHYS_PAGES"
     return os.sysconf(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+class _MemoryStatus(ctypes.Structure):
+    """The structure MEMORYSTATUSEX of Windows."""
+
+    _fields_: ClassVar = [
+        ("size", ctypes.c_uint32),
+        ("load", ctypes.c_uint32),
+        *((name, ctypes.c_uint64) for name in ("total", "free", "total_page", "free_page", "total_virtual")),
+        ("free_virtual", ctypes.c_uint64),
+        ("free_extended", ctypes.c_uint64),
+    ]
+
+
+def _free_on_windows() -> int:
+    status = _MemoryStatus(size=ctypes.sizeof(_MemoryStatus))
+    ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status))  # type: ignore[attr-defined]
+    return int(status.free)
 
 
 def _free_in_group() -> Iterator[int]:

@@ -1,8 +1,11 @@
 """The available memory."""
 
+import ctypes
+import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -41,6 +44,18 @@ def test_the_limit_of_the_group_of_this_process_counts(tmp_path, monkeypatch):
     monkeypatch.setattr(machine, "GROUPS", ((str(tmp_path), "memory.max", "memory.current"),))
     monkeypatch.setattr(machine, "OWN_GROUPS", tmp_path / "own")
     assert machine.free_memory() == 2000
+
+
+def test_free_memory_of_windows(monkeypatch):
+    def fill(pointer):
+        pointer._obj.free = 5000
+        return 1
+
+    kernel32 = SimpleNamespace(GlobalMemoryStatusEx=fill)
+    monkeypatch.setattr(ctypes, "windll", SimpleNamespace(kernel32=kernel32), raising=False)
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.delattr(os, "sysconf_names")
+    assert machine.free_memory() == 5000
 
 
 LIMITED = """

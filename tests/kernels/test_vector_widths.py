@@ -116,7 +116,8 @@ def narrow_registers(*quick):
 
 def run(program, width, dtype):
     cpu, features, register = WIDTHS[width]
-    env = dict(os.environ, NUMBA_CPU_NAME=cpu, NUMBA_CPU_FEATURES=features)
+    env = {name: value for name, value in os.environ.items() if name != "COTERIE_CPU_LEVEL"}
+    env |= {"NUMBA_CPU_NAME": cpu, "NUMBA_CPU_FEATURES": features}
     code = (HEAD + program).format(register=register, dtype=dtype)
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -15,6 +15,7 @@ from coterie.core.clock import Descents
 from coterie.core.progress import Callback, Progress, silent
 from coterie.core.protocols import Engine, EStep, Memo, Model, Params, Source
 from coterie.core.recovery import Recovery
+from coterie.core.rounding import first_lowest, is_lower
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def fit(
     if n_init > 1 and checkpointer is None and callback in (None, silent):
         fits = model.fit_restarts(source, engine, rng, n_init, max_iter) if hasattr(model, "fit_restarts") else None
         if fits is not None:
-            return _with_stats(min(fits, key=key), model, source, engine)
+            return _with_stats(first_lowest(fits, key), model, source, engine)
     with Recovery(model, checkpointer) as recovery:
         before = recovery.saved
         best = None if before.best is None else Fit.restored(before.best)
@@ -76,7 +77,7 @@ def fit(
             result = recovery.last_of(descent.iterations(child, max_iter, saved, recovery), report, run, best)
             if result is None:  # interrupted before its first iteration
                 break
-            if best is None or key(result) < key(best):
+            if best is None or is_lower(key(result), key(best)):
                 best = result if n_init == 1 else replace(result, memos=None)
             if result.stopped:
                 break

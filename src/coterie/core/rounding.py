@@ -1,18 +1,24 @@
 """Choices that do not depend on rounding.
 
-The kernels that compute a distance depend on the number of rows, and add in different orders. Distances that are equal
-in exact arithmetic then differ in their last digits, which must not decide on the label of a row.
+The kernels that compute a distance depend on the number of rows and on the processor, and add in different orders.
+Distances that are equal in exact arithmetic then differ in their last digits, which must not decide on the label of a
+row. Nor must those of objectives decide which of two equally good results is returned.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterable
+from functools import reduce
+from math import isclose
+from typing import Any, TypeVar
 
 import numpy as np
 
 from coterie.core.arrays import Array
 
 UNITS = 16  # in the last place: larger differences of two distances are not due to rounding
+Result = TypeVar("Result")
+OF_SUMS = 1e-12  # relative: larger differences of two sums over all rows are not due to rounding
 
 
 def rounding(dtype: Any) -> float:
@@ -34,6 +40,21 @@ def first_below(values: Array, limit: Array) -> Array:
     """Index of the first value of each row (n, k) that is at most the `limit` (n, 1)."""
     index: Array = (values <= limit).argmax(axis=1).astype(np.int32)
     return index
+
+
+def is_lower(key: Any, best: Any) -> bool:
+    """Whether a result is better than the best so far by more than rounding: the first of equally good ones is kept.
+
+    Keys are objectives, or tuples that end with one and are compared from the first value on.
+    """
+    if isinstance(key, tuple):
+        return key[:-1] < best[:-1] or (key[:-1] == best[:-1] and is_lower(key[-1], best[-1]))
+    return bool(key < best) and not isclose(key, best, rel_tol=OF_SUMS)
+
+
+def first_lowest(results: Iterable[Result], key: Callable[[Result], Any]) -> Result:
+    """The result with the lowest key, the first of those that are equal up to rounding."""
+    return reduce(lambda best, result: result if is_lower(key(result), key(best)) else best, results)
 
 
 def inclusive_radius(radius: float, dtype: Any) -> float:

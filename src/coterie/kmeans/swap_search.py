@@ -15,6 +15,7 @@ from coterie.core import loop
 from coterie.core.arrays import is_sparse
 from coterie.core.progress import Callback, Progress
 from coterie.core.protocols import Chunk, Engine, Source
+from coterie.core.rounding import is_lower
 from coterie.seeding.costs import Cost
 
 CANDIDATES = 24  # rows per round that may become centers
@@ -175,7 +176,7 @@ class Search:
         for run, child in enumerate(self.rng.spawn(n_init)):
             start = self.model.init(self.source, self.engine, child)
             result = self._descend(self.model, start, partial(self._notify, run))
-            if self.best is None or result.objective < self.best.objective:
+            if self.best is None or is_lower(result.objective, self.best.objective):
                 self.best = Solution(result.params, result.objective, start)
             self.stopped |= result.stopped
             if self.stopped:

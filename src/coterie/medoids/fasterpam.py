@@ -10,10 +10,10 @@ import numpy as np
 
 from coterie import kernels, machine
 from coterie.core.arrays import Array
+from coterie.core.rounding import OF_SUMS, is_lower
 from coterie.medoids.distance_table import batches
 
 SLICE = 1 << 17  # distances that a thread evaluates at a time; fewer take less time than starting it
-ROUNDING = 1e-12  # relative to the loss: minimum gain of a swap
 CERTAIN = 1e-9  # relative to the sums that it is the difference of: larger gains are not due to rounding
 
 SwapCallback = Callable[[int, float], Any]
@@ -59,7 +59,7 @@ class Deviations:
         positions = self.medoids - first
         change[positions[(positions >= 0) & (positions < len(rows))]] = 0
         loss, swapped = self.loss, False
-        threshold = -ROUNDING * loss
+        threshold = -OF_SUMS * loss
         for c in np.flatnonzero(change < threshold):
             if swapped:
                 self._evaluate(rows[c : c + 1], change[c : c + 1], best[c : c + 1])
@@ -77,7 +77,7 @@ class Deviations:
         loss = self.loss
         previous, previous_distances = int(self.medoids[slot]), self.distances[:, slot].copy()
         self._swap(slot, medoid, distances)
-        if self.loss < loss:
+        if is_lower(self.loss, loss):
             return True
         self._swap(slot, previous, previous_distances)
         return False
@@ -149,7 +149,7 @@ def descend_to_two(
         state = Silhouettes(table, w, medoids)
         result = descend(table, state, max_iter, n_jobs, callback)
         history += result.history
-        if best is None or result.loss < best.loss:
+        if best is None or is_lower(result.loss, best.loss):
             best = result
         if len(medoids) == 2 or result.stopped:
             return replace(best, history=tuple(history), stopped=result.stopped)

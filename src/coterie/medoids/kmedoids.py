@@ -277,7 +277,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DistanceEstima
             try:
                 for run, medoids in enumerate(initial_medoids):
                     result = self._descend(table, w, medoids, max_iter, partial(_notify, callback, run))
-                    if best is None or result.loss < best.loss:
+                    if best is None or rounding.is_lower(result.loss, best.loss):
                         best = result
                     if result.stopped:
                         break

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from coterie.core.arrays import Array
+from coterie.core.rounding import first_lowest, is_lower
 from coterie.medoids.distance_table import StoredDistances, weighted_sample
-from coterie.medoids.fasterpam import ROUNDING, SwapResult
+from coterie.medoids.fasterpam import SwapResult
 from coterie.medoids.medoid_seeding import lab
 
 STARTS, JUMPS = 3, 40  # maximum number of initialisations and of jumps of a short search
@@ -75,11 +77,11 @@ def search_sample(
         return results[-1]
 
     start = partial(lab, reduced, weights, k, rng, n_jobs)
-    best = min((descend_in_sample(start()) for _ in range(STARTS)), key=lambda result: result.loss)
+    best = first_lowest((descend_in_sample(start()) for _ in range(STARTS)), attrgetter("loss"))
     jump_and_descend(best, reduced, weights, effort.sample_jumps, rng, start, descend_in_sample)
     near = partial(descend_nearby, table, w, per_object=table.shape[1] / effort.sample, rng=rng, descend=descend)
     finalists = [near(candidates[result.medoids], WIDE, CANDIDATES) for result in _distinct(results)]
-    medoids, _ = min(finalists, key=lambda finalist: finalist[1])
+    medoids, _ = first_lowest(finalists, itemgetter(1))
     return near(medoids, NARROW, NEAR_DISTANCES // table.shape[1])[0]
 
 
@@ -87,7 +89,7 @@ def _distinct(results: list[SwapResult]) -> list[SwapResult]:
     """The best few results with different losses."""
     best: list[SwapResult] = []
     for result in sorted(results, key=lambda result: result.loss):
-        if not best or best[-1].loss * (1.0 + ROUNDING) < result.loss <= CLOSE * best[0].loss:
+        if not best or (is_lower(best[-1].loss, result.loss) and result.loss <= CLOSE * best[0].loss):
             best.append(result)
     return best[:FINALISTS]
 
@@ -126,7 +128,7 @@ def jump_and_descend(
         if best.stopped or medoids is None:
             break
         result = descend(medoids if i % NEW_START else start())
-        if result.loss < (1.0 - ROUNDING) * best.loss:
+        if is_lower(result.loss, best.loss):
             best = result
         elif result.stopped:
             best = replace(best, stopped=True)

@@ -8,6 +8,7 @@ import numpy as np
 
 from coterie import kernels, machine
 from coterie.core.arrays import Array
+from coterie.core.rounding import nearest as nearest_index
 from coterie.medoids.distance_table import batches
 from coterie.medoids.fasterpam import total_distances
 
@@ -19,7 +20,7 @@ def build(table: Any, w: Array, k: int, rng: np.random.Generator, n_jobs: int | 
 
     .. [1] Kaufman & Rousseeuw (1987), Clustering by means of medoids.
     """
-    chosen = [int(total_distances(table, w, n_jobs).argmin())]
+    chosen = [_smallest(total_distances(table, w, n_jobs))]
     nearest = table.rows(np.array(chosen))[0].copy()
     parts = [(part,) for part in batches(table.shape, table.dtype.itemsize)]
     for _ in range(1, k):
@@ -47,7 +48,7 @@ def lab(table: Any, w: Array, k: int, rng: np.random.Generator, n_jobs: int | No
             _choose_best(table, chosen, _gains(table, sample, nearest, w), sample, nearest)
         else:
             losses = table.rows(sample).astype(np.float64) @ w
-            chosen.append(int(sample[losses.argmin()]))
+            chosen.append(int(sample[_smallest(losses)]))
             nearest = table.rows(np.array(chosen))[0].copy()
     return np.array(chosen)
 
@@ -85,8 +86,13 @@ def _gains(table: Any, candidates: Any, nearest: Array, w: Array) -> Array:
 def _choose_best(table: Any, chosen: list[int], gain: Array, candidates: Array, nearest: Array) -> None:
     """Add the candidate with the largest gain to `chosen`, and update `nearest`."""
     gain[np.isin(candidates, chosen)] = -1
-    chosen.append(int(candidates[gain.argmax()]))
+    chosen.append(int(candidates[_smallest(-gain)]))
     np.minimum(nearest, table.rows(np.array(chosen[-1:]))[0], out=nearest)
+
+
+def _smallest(losses: Array) -> int:
+    """Index of the smallest loss, the first of those that are equal up to rounding."""
+    return int(nearest_index(losses[None])[0])
 
 
 def _draw_one(share: Array, rng: np.random.Generator, chosen: list[int]) -> int:

@@ -84,6 +84,7 @@ class Search:
         self.steps_left -= self.reserve
         # proportional to the weights, so that their scale has no effect, and not above the tolerance of a fit
         self.tol = trials.model.tol * trials.w.sum() * min(1 / 200, 1 / trials.n + 1 / 1000)
+        self.resolution = max(self.tol, 1e-9 * trials.w.sum())  # of a comparison, above rounding
 
     def first_candidates(self, further: list[np.ndarray]) -> Candidates:
         """The best runs from random starts and from `further` responsibilities (1, n, k)."""
@@ -97,7 +98,7 @@ class Search:
     def short_runs(self, resp: np.ndarray, count: int) -> Any:
         """The `count` best of short runs from these responsibilities (runs, n, k), best first."""
         params, objective, _ = self._advance(self.trials.first(resp), SHORT)
-        return select(params, np.lexsort([objective, self.trials.degeneracy(params)])[:count])
+        return select(params, self._order(objective, self.trials.degeneracy(params))[:count])
 
     def random_runs(self, starts: int) -> Any:
         """Short runs from so many random starts: all of them for few rows, else the best.
@@ -141,7 +142,7 @@ class Search:
         while len(active) > 0:
             moved, objective[active], gains[:, active] = self._advance(select(params, active), ROUND)
             params, degeneracy[active] = replace_runs(params, active, moved), self.trials.degeneracy(moved)
-            best = np.lexsort([objective, degeneracy])[0]  # if it collapses later, runs that were behind it continue
+            best = self._order(objective, degeneracy)[0]  # if it collapses later, runs that were behind it continue
             could_win = (objective - GAINS_BEHIND * gains[-1] < objective[best]) & (degeneracy <= degeneracy[best])
             active = np.flatnonzero(could_win & ~self._has_converged(gains, precision * self.tol))
             if self.steps_left <= 0:
@@ -163,13 +164,20 @@ class Search:
         """The best runs that are different optima: those with almost the same objective are the same optimum."""
         best: list[int] = []
         n_starts = runs.n_starts.copy()
-        for i in np.lexsort([runs.objective, runs.degeneracy]):
+        for i in self._order(runs.objective, runs.degeneracy):
             same = [j for j in best if abs(runs.objective[i] - runs.objective[j]) <= 10 * self.tol]
             if same:
                 n_starts[same[0]] += n_starts[i]
             elif len(best) < self.effort.candidates:
                 best.append(int(i))
         return runs._replace(n_starts=n_starts).select(best)
+
+    def _order(self, values: np.ndarray, degeneracy: np.ndarray) -> np.ndarray:
+        """Indices of runs, best first. Values within the tolerance are equal, and the first of their runs precedes.
+
+        Otherwise rounding, which differs between processors, would choose among runs that are equally good.
+        """
+        return np.lexsort([np.round(values / self.resolution), degeneracy])
 
     def explore(self, candidates: Candidates) -> Candidates:
         """For few rows, the best runs after more random starts, until several of them end in the best optimum [1]_.
@@ -220,7 +228,7 @@ class Search:
     def _best_quarters(self, starts: list[np.ndarray]) -> Any:
         """Of each kind of starts, the best quarter after short runs: the kinds do not compete with each other."""
         params, objective, _ = self._advance(self.trials.first(np.concatenate(starts)), SHORT)
-        order = np.lexsort([objective, self.trials.degeneracy(params)])
+        order = self._order(objective, self.trials.degeneracy(params))
         kind = np.repeat(np.arange(len(starts)), [len(each) for each in starts])
         best = [order[kind[order] == i][: max(1, len(each) // 4)] for i, each in enumerate(starts)]
         return select(params, np.concatenate(best))
@@ -270,7 +278,7 @@ class Search:
     def _by_likelihood(self, runs: Candidates) -> Candidates:
         """The best runs that are different optima, the most likely first."""
         best = self._distinct(runs)
-        return best.select(np.lexsort([self.trials.costs(best.params, best.objective), best.degeneracy]))
+        return best.select(self._order(self.trials.costs(best.params, best.objective), best.degeneracy))
 
     def _advance(self, params: Any, steps: int) -> tuple[Any, np.ndarray, np.ndarray]:
         self.steps_left -= steps * max(self.minimum_runs, len(params.weights))

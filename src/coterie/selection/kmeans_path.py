@@ -15,6 +15,7 @@ from coterie.core.arrays import Array
 from coterie.core.formatting import count
 from coterie.core.progress import Progress
 from coterie.core.protocols import Chunk, Engine, Source
+from coterie.core.rounding import is_lower
 from coterie.core.stats import Stats
 from coterie.errors import InputError
 from coterie.kmeans.fits_together import SharedFit, can_fit_together, fit_together
@@ -145,7 +146,7 @@ class KMeansPath:
         best = self.best.get(k)
         watch = AbandonHopeless(np.inf if best is None else best.objective, HOPE, after=1)
         steps = (Progress("iteration", i, None, None, objective=value) for i, value in enumerate(fit.history))
-        if not any(watch(step) for step in steps) and (best is None or fit.history[-1] < best.objective):
+        if not any(watch(step) for step in steps) and (best is None or is_lower(fit.history[-1], best.objective)):
             self.best[k] = BestCenters(fit.centers, fit.history[-1], fit.weight)
 
     def _try_start(self, k: int, start: Array | None) -> bool:
@@ -155,7 +156,7 @@ class KMeansPath:
             model = replace(model, start=start[self.n_frozen :])
         watch = AbandonHopeless(np.inf if best is None else best.objective, HOPE, after=1)
         result = loop.fit(model, self.source, self.engine, rng=self.rng, max_iter=self.max_iter, callback=watch)
-        if best is not None and result.objective >= best.objective:
+        if best is not None and not is_lower(result.objective, best.objective):
             return False
         self.best[k] = BestCenters(result.params, result.objective, result.stats.weight, result.memos)
         return True

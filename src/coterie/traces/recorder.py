@@ -10,6 +10,7 @@ import numpy as np
 from coterie.core import loop
 from coterie.core.progress import Callback, Progress
 from coterie.core.protocols import Engine, Maximizer, SortedComponents, Source
+from coterie.core.rounding import is_lower
 from coterie.core.stats import Stats
 from coterie.errors import ParameterError
 
@@ -127,7 +128,7 @@ class Recorder:
         """Make the current restart the best one if it is better, by the same rule as the loop."""
         if self.current is None:
             return
-        if self.best is None or self._rank(self.current) < self._rank(self.best):
+        if self.best is None or is_lower(self._rank(self.current), self._rank(self.best)):
             self.best = self.current
         self.current = None
 
