@@ -20,9 +20,9 @@ from coterie import (
     plots,
 )
 from coterie.datasets import make_blobs
-from coterie.diagnosis.partition import labels_by
 from coterie.distances import pairwise
 from coterie.errors import InputError
+from coterie.metrics.model_labels import labels_by
 from coterie.plots import cloud as drawing
 from coterie.plots import silhouette_plot
 from coterie.plots.projection import View, as_rows

@@ -15,10 +15,10 @@ from coterie.core.protocols import is_estimator
 from coterie.data import as_source, opened
 from coterie.data.memory import MemorySource
 from coterie.data.summary import summarize
-from coterie.diagnosis.partition import labels_by
 from coterie.engines.local import Serial
 from coterie.errors import InputError, ParameterError
 from coterie.metrics.labels import labels_of_rows
+from coterie.metrics.model_labels import labels_by
 from coterie.plots.display import Display
 
 BLOCK = 1 << 15  # rows that are projected at a time
