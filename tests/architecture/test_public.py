@@ -136,6 +136,22 @@ def test_no_file_hides_a_kernel(name):
     assert [kernel for kernel in kernels if not callable(getattr(package, kernel))] == []
 
 
+PACKAGES = [f"coterie.{name}" for name in (*coterie._MODULES, "exports", "jobs", "report")]
+PACKAGES = ["coterie", *(name for name in PACKAGES if hasattr(import_module(name), "__path__"))]
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_no_module_is_taken_for_a_function(name):
+    """A file with the name of a function is a name of its package, too; the file of a figure is that of its class."""
+    package, functions = import_module(name), {*coterie.__all__, *import_module(name).__all__}
+    modules = {module.name for module in iter_modules(package.__path__)}
+    for module in modules & functions:
+        import_module(f"{name}.{module}")
+    assert {module for module in modules & functions if inspect.ismodule(getattr(package, module))} == set()
+    if name == "coterie.plots":
+        assert {f"{function}_plot" for function in package.__all__} & modules == set()
+
+
 def test_every_exception_and_warning_is_in_errors_or_built_in():
     """`Cancelled` stops threads of a computation, and does not leave it; nor do errors of the app leave its server."""
     classes, package = set(), Path(coterie.__file__).parent

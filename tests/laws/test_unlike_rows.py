@@ -8,10 +8,19 @@ from sklearn.cluster import KMeans as SklearnKMeans
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from coterie import DBSCAN, GaussianMixture, KMeans, SphericalKMeans, TimeSeriesKMeans, diagnosis, explanation, plots
+from coterie import (
+    DBSCAN,
+    GaussianMixture,
+    KMeans,
+    SphericalKMeans,
+    TimeSeriesKMeans,
+    diagnosis,
+    explanation,
+    make_report,
+    plots,
+)
 from coterie.datasets import make_blobs
 from coterie.errors import UnlikeRowsWarning
-from coterie.jobs import make_report
 from coterie.metrics.model_labels import labels_by
 from public_estimators import CLASSES, seeded
 
@@ -49,7 +58,7 @@ def functions_of_models():
             function = getattr(package, name)
             if not isinstance(function, type) and {"model", "X"} <= set(signature(function).parameters):
                 yield name, lambda model, X, function=function: function(model=model, X=X)
-    yield "make_report", lambda model, X: make_report.make_report(X, model, random_state=0)
+    yield "make_report", lambda model, X: make_report(X, model, random_state=0)
 
 
 FUNCTIONS = dict(functions_of_models())

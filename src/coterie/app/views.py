@@ -14,7 +14,7 @@ from coterie.core.arrays import Array
 from coterie.palette import colours
 from coterie.plots import DendrogramDisplay
 from coterie.plots.display import plain
-from coterie.plots.silhouette_plot import SilhouetteDisplay
+from coterie.plots.silhouette_display import SilhouetteDisplay
 from coterie.selection import ChooseK
 
 UNKNOWN = -128  # code of a silhouette that was not computed

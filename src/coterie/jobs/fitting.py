@@ -19,7 +19,7 @@ from coterie.jobs import TableJob
 from coterie.jobs.cluster_rows import ClusterRows
 from coterie.machine import check_memory
 from coterie.metrics import adjusted_rand_score
-from coterie.plots.convergence_plot import Starts
+from coterie.plots.convergence_display import Starts
 from coterie.preparation.fit_preparation import PreparedTable
 from coterie.report.build.fitted_model import FittedModel
 from coterie.selection import Sweep, mixture_table

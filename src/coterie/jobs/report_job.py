@@ -22,7 +22,7 @@ from coterie.jobs.output_files import OutputFiles, check_outputs
 from coterie.jobs.prepared_model import read_model
 from coterie.jobs.python_remedies import with_python_remedies
 from coterie.jobs.training_summary import drift_warnings
-from coterie.plots.silhouette_plot import SilhouetteDisplay
+from coterie.plots.silhouette_display import SilhouetteDisplay
 from coterie.preparation import SkippedColumn
 from coterie.preparation.column_selection import check_categories
 from coterie.preparation.fit_preparation import PreparedTable, prepare, row_weights

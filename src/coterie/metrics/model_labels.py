@@ -105,7 +105,7 @@ def _one_cluster(fitted: Array, predicted: Array) -> str:
 
 def _far_from_centers(model: Any, X: Any, n_fitted: int) -> str:
     """The reason if rows cost far more than in the fit, and most are farther away than the centers from each other."""
-    centers = getattr(model, "cluster_centers_", None)
+    centers: Any = getattr(model, "cluster_centers_", ())
     objective = next((getattr(model, name) for name in OBJECTIVES if hasattr(model, name)), None)
     is_comparable = can_predict(model, "transform") and can_predict(model, "score") and not takes_series(model)
     if objective is None or np.ndim(centers) != 2 or len(centers) < 2 or not is_comparable:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.core.protocols import can_predict
-from coterie.plots.convergence_plot import Starts
+from coterie.plots.convergence_display import Starts
 from coterie.preparation.column_selection import DISTANCE, LABEL, NAME, NOISE, PROBABILITY
 
 BLOCK_ROWS = 8192
