@@ -5,16 +5,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_is_fitted
 
 from coterie.core.arrays import Array
 from coterie.core.protocols import is_estimator, parameters_of
 from coterie.diagnosis.sample import Sample
-from coterie.errors import InputError, ParameterError
+from coterie.errors import InputError
 from coterie.kmeans.time_series_kmeans import TimeSeriesKMeans
-from coterie.metrics.labels import labels_of_rows
-from coterie.metrics.model_labels import labels_by
+from coterie.metrics.labels import clusters_of_rows
+from coterie.metrics.model_labels import check_fitted, labels_by
 
 
 @dataclass(frozen=True)
@@ -64,12 +62,8 @@ def partition_of(model: Any, X: Any, sample: Sample, sample_weight: Any = None) 
         labels, source = labels_by(model, X, sample.n_given, sample_weight), type(model).__name__
     else:
         labels, source = model, "the given labels"
-    encoded = labels_of_rows(labels, sample.n_given)
-    codes, names = encoded.codes[sample.rows], [str(name) for name in encoded.names]
-    noise = next((j for j, name in enumerate(names) if name in ("-1", "-1.0")), None)
-    if noise is not None:  # other libraries use -1 for rows in no cluster
-        codes = np.where(codes == noise, -1, codes - (codes > noise))
-        names.pop(noise)
+    codes, names = clusters_of_rows(labels, sample.n_given)
+    codes = codes[sample.rows]
     present = np.unique(codes[codes >= 0])
     new_code = np.full(len(names) + 1, -1)
     new_code[present] = np.arange(len(present))
@@ -83,10 +77,7 @@ def check_model(model: Any) -> None:
     """Raise an error if `model` is an estimator that is not fitted, or not fitted to rows; labels pass."""
     if not is_estimator(model):
         return
-    try:
-        check_is_fitted(model)
-    except NotFittedError:
-        raise ParameterError(f"model must be fitted: call {type(model).__name__}.fit(X) first") from None
+    check_fitted(model)
     is_series = isinstance(model, TimeSeriesKMeans)
     if is_series or parameters_of(model).get("metric") == "precomputed":
         reason = "clusters time series" if is_series else "was fitted to precomputed distances"

@@ -15,12 +15,11 @@ from coterie.explanation.columns import Column, Columns, as_columns
 from coterie.explanation.cost_ratio import tree_of_clusters
 from coterie.explanation.rule_search import RuleSearch, binned
 from coterie.explanation.rules import Condition, Explanation, Rule
-from coterie.metrics.labels import labels_of_rows
+from coterie.metrics.labels import clusters_of_rows
 from coterie.metrics.model_labels import labels_by
 
 SAMPLE, MIN_CLUSTER_ROWS = 20_000, 200  # rows in which rules are searched: of all clusters, and of each at least
 VALUES, MIN_SAMPLE = 4_000_000, 2_000  # values of this sample; of a table with many columns it has fewer rows
-NOISE = ("-1", "-1.0")
 
 Part = tuple[Columns, Array, Array | None]  # rows, their clusters and weights
 Parts = Callable[[list[str]], Iterable[Part]]  # all parts of a table, with at least these columns
@@ -89,13 +88,7 @@ def explain(model: Any, X: Any, *, sample_weight: Any = None, max_conditions: in
     """
     max_conditions = whole_number("max_conditions", max_conditions, 1)
     columns = as_columns(X)
-    labels = labels_of_rows(_labels(model, X, columns.n), columns.n)
-    names = [str(name) for name in labels.names]
-    noise = next((j for j, name in enumerate(names) if name in NOISE), None)
-    codes = labels.codes
-    if noise is not None:
-        codes = np.where(codes == noise, -1, codes - (codes > noise))
-        names.pop(noise)
+    codes, names = clusters_of_rows(_labels(model, X, columns.n), columns.n)
     if not names:
         raise InputError("all labels are -1, which means no cluster: there is nothing to explain.")
     w = as_weights(sample_weight, columns.n)

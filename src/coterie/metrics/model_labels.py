@@ -8,21 +8,32 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import validate_data
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from coterie.core.arrays import Array
 from coterie.core.formatting import count
-from coterie.core.protocols import FittedRows, can_predict, last_step, parameters_of, takes_series
+from coterie.core.protocols import FittedRows, can_predict, is_estimator, last_step, parameters_of, takes_series
 from coterie.data import as_source, opened
 from coterie.data.row_sample import sample_rows
 from coterie.data.tensors import as_array
-from coterie.errors import InputError, UnlikeRowsWarning
+from coterie.errors import InputError, ParameterError, UnlikeRowsWarning
 
 FEW = 5  # with fewer expected rows, it can be chance that a cluster has none
 RARE = 0.1  # of the expected rows
 SAMPLE = 1000  # rows whose distances are compared
 FAR = 100.0  # times the mean cost of a row of the fit, where costs are often squares
 OBJECTIVES = ("inertia_", "objective_")  # sums of costs over the rows of the fit
+
+
+def check_fitted(model: Any) -> None:
+    if isinstance(model, type) or not is_estimator(model):
+        kind = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
+        raise ParameterError(f"model must be a fitted estimator; got {kind}")
+    try:
+        check_is_fitted(model)
+    except NotFittedError:
+        raise ParameterError(f"model must be fitted: call {type(model).__name__}.fit(X) first") from None
 
 
 def labels_by(model: Any, X: Any, n: int, sample_weight: Any = None) -> Any:
@@ -108,7 +119,7 @@ def _far_from_centers(model: Any, X: Any, n_fitted: int) -> str:
     centers: Any = getattr(model, "cluster_centers_", ())
     objective = next((getattr(model, name) for name in OBJECTIVES if hasattr(model, name)), None)
     is_comparable = can_predict(model, "transform") and can_predict(model, "score") and not takes_series(model)
-    if objective is None or np.ndim(centers) != 2 or len(centers) < 2 or not is_comparable:
+    if objective is None or not is_comparable or np.ndim(centers) != 2 or len(centers) < 2:
         return ""
     source = as_source(X)
     rows = source.pick(sample_rows(source.shape[0], SAMPLE)).X

@@ -11,11 +11,11 @@ from coterie.core.formatting import count
 from coterie.core.protocols import can_predict
 from coterie.data.row_sample import sample_rows
 from coterie.errors import InputError, ParameterError
-from coterie.metrics.model_labels import check_alike
+from coterie.metrics.model_labels import check_alike, check_fitted
 from coterie.palette import INK, blends
 from coterie.plots.cloud import Cloud, n_bins_for, notes
 from coterie.plots.display import Display, caption, drawn_display
-from coterie.plots.projection import MANY, SHOWN, Groups, Rows, View, as_rows, call_method, check_fitted, grid_centers
+from coterie.plots.projection import MANY, SHOWN, Groups, Rows, View, as_rows, call_method, grid_centers
 
 MAX_VALUES = 400_000  # maximum number of responsibilities that are stored
 SURE = 0.9  # rows whose largest responsibility is below this are counted as uncertain
