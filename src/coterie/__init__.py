@@ -15,7 +15,7 @@ _HOME = {
     "explain": "coterie.explanation",
     "export": "coterie.exports",
     "load": "coterie.persistence",
-    "make_report": "coterie.jobs.make_report",
+    "make_report": "coterie.jobs.html_report",
     "save": "coterie.persistence",
 }
 

@@ -22,6 +22,7 @@ __all__ = [
     "ParameterError",
     "RangeWarning",
     "ScaleError",
+    "UnlikeRowsWarning",
 ]
 _OTHER_LIBRARIES = {
     "ClusterWarning": "scipy.cluster.hierarchy",
@@ -97,3 +98,7 @@ class RangeWarning(RuntimeWarning):
 
 class ObjectiveRoseWarning(RuntimeWarning):
     """The objective became worse in a step where that is impossible, by more than rounding: please report this bug."""
+
+
+class UnlikeRowsWarning(UserWarning):
+    """Rows are unlike those to which a model was fitted, for example in other units."""

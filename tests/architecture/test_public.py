@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
 
+import numpy as np
 import pytest
 import scipy.cluster.hierarchy
 import sklearn.cluster
@@ -135,6 +136,22 @@ def test_no_file_hides_a_kernel(name):
     assert [kernel for kernel in kernels if not callable(getattr(package, kernel))] == []
 
 
+PACKAGES = [f"coterie.{name}" for name in (*coterie._MODULES, "exports", "jobs", "report")]
+PACKAGES = ["coterie", *(name for name in PACKAGES if hasattr(import_module(name), "__path__"))]
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_no_module_is_taken_for_a_function(name):
+    """A file with the name of a function is a name of its package, too; the file of a figure is that of its class."""
+    package, functions = import_module(name), {*coterie.__all__, *import_module(name).__all__}
+    modules = {module.name for module in iter_modules(package.__path__)}
+    for module in modules & functions:
+        import_module(f"{name}.{module}")
+    assert {module for module in modules & functions if inspect.ismodule(getattr(package, module))} == set()
+    if name == "coterie.plots":
+        assert {f"{function}_plot" for function in package.__all__} & modules == set()
+
+
 def test_every_exception_and_warning_is_in_errors_or_built_in():
     """`Cancelled` stops threads of a computation, and does not leave it; nor do errors of the app leave its server."""
     classes, package = set(), Path(coterie.__file__).parent
@@ -225,3 +242,26 @@ def test_every_callback_takes_one_argument_and_is_called_callback():
     assert {"coterie.KMeans", "coterie.hierarchy.linkage", "coterie.selection.choose_k"} <= names
     assert "callback" in inspect.signature(import_module("coterie.jobs").run).parameters
     assert {name for name, parameters in signatures() if {"progress", "progress_callback"} & set(parameters)} == set()
+
+
+def functions_of_clusters():
+    """Public functions of rows and of their clusters, which are a model or labels."""
+    for name, parameters in signatures():
+        if "X" in parameters and {"model", "labels"} & set(parameters) and not name.startswith("coterie.metrics"):
+            package, _, function = name.rpartition(".")
+            if function[0].islower():
+                yield name, getattr(import_module(package), function)
+
+
+@pytest.mark.parametrize("name, function", [*functions_of_clusters()])
+@pytest.mark.parametrize("clusters", ["a model", "labels", "a list of labels"])
+def test_rows_in_the_place_of_the_clusters_are_an_error_that_shows_the_call(name, function, clusters):
+    """Only by position; arguments with names may have any order."""
+    model = coterie.KMeans(2, random_state=0).fit([[0.0, 1], [0, 2], [9, 1], [9, 2]])
+    X = [[0.0, 1], [0, 2], [9, 1], [9, 2]] if clusters == "a list of labels" else np.eye(4)
+    if clusters != "a model":
+        model = model.labels_ if clusters == "labels" else model.labels_.tolist()
+    objects = [word for word in inspect.signature(function).parameters if word in ("model", "labels", "X")]
+    wrong = (X, model) if objects[0] != "X" or function is coterie.diagnose else (model, X)
+    with pytest.raises((errors.ParameterError, TypeError), match=rf"write (plots\.)?{function.__name__}\(.*X"):
+        function(*wrong)

@@ -176,7 +176,7 @@ def test_a_model_is_explained_by_its_labels_or_predictions():
     assert coterie.explain(model, X[:50]) == coterie.explain(model.predict(X[:50]), X[:50])
     mixture = coterie.GaussianMixture(2, random_state=0).fit(X)
     assert len(coterie.explain(mixture, X)) == 2
-    with pytest.raises(ParameterError, match="DBSCAN has no labels for these 50 rows"):
+    with pytest.raises(InputError, match="X has 50 rows, but model was fitted to 200 rows and cannot predict"):
         coterie.explain(DBSCAN().fit(X), X[:50])
 
 

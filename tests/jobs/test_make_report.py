@@ -233,7 +233,7 @@ def test_a_job_of_a_frame_writes_its_files(tmp_path):
 def test_the_text_of_a_result_is_that_of_the_terminal():
     result = Job(FRAME, k=3).run()
     assert "K-means, k = 3" in repr(result)
-    assert "<pre>" in result._repr_html_()
+    assert "K-means, k = 3" in result._repr_html_()
 
 
 def test_a_frame_without_rows_is_an_error():

@@ -6,7 +6,7 @@ import pytest
 
 import coterie
 from coterie.datasets import make_blobs
-from coterie.jobs import Job, PredictJob, predict, run
+from coterie.jobs import Job, PredictJob, ReportJob, predict, report, run
 
 X, Y = make_blobs(400, 3, centers=3, random_state=0)
 NEW, _ = make_blobs(4000, 3, centers=3, random_state=0)
@@ -56,6 +56,8 @@ def test_a_column_that_moved_is_told_with_numbers(folder, tmp_path):
     assert len(moved) == 1
     assert moved[0].startswith('column "recency" moved: its median is ')
     assert "of the rows are outside its range" in moved[0]
+    described = report(ReportJob(folder / "moved.parquet", model=model, output=tmp_path / "r.html"))
+    assert moved[0] in described.warnings
 
 
 def test_the_limit_is_stored_and_older_models_have_none(folder, tmp_path):

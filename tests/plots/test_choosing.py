@@ -4,7 +4,7 @@ import pytest
 from coterie import choose_k
 from coterie.datasets import make_blobs
 from coterie.errors import InputError
-from coterie.plots.criteria_plot import CriteriaDisplay, panels
+from coterie.plots.criteria_display import CriteriaDisplay, panels
 
 pytest.importorskip("matplotlib")
 

@@ -19,7 +19,7 @@ from coterie.errors import InputError, ParameterError
 from coterie.families import Poisson, Product
 from coterie.hierarchy import cut, leaves_list, linkage
 from coterie.mixture import Prior
-from coterie.plots import silhouette_plot
+from coterie.plots import silhouette_display
 from coterie.selection import gap_statistic, kneedle, mixture_table, stability, sweep
 
 pytest.importorskip("matplotlib")
@@ -99,7 +99,7 @@ def test_the_worst_of_many_clusters_are_drawn():
 
 
 def test_silhouettes_of_many_rows_use_a_sample_with_every_cluster(monkeypatch):
-    monkeypatch.setattr(silhouette_plot, "EXACT", 2000)
+    monkeypatch.setattr(silhouette_display, "EXACT", 2000)
     rng = np.random.default_rng(0)
     sizes = [6000, 60, 4000]
     big = np.concatenate([rng.normal(at, 1, (size, 2)) for at, size in zip((0, 4, -4), sizes, strict=True)])

@@ -143,7 +143,7 @@ def test_invalid_options_are_rejected(options, words):
 
 
 def test_the_sample_has_rows_of_every_cluster(monkeypatch):
-    monkeypatch.setattr("coterie.plots.clusters_plot.ROWS", 60)
+    monkeypatch.setattr("coterie.plots.clusters_display.ROWS", 60)
     labels = np.where(np.arange(90) == 7, "rare", "common")
     display = plots.ClustersDisplay.from_predictions(X, labels, map="neighbours")
     assert set(display.cloud.codes) == {0, 1}

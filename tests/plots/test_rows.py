@@ -20,11 +20,11 @@ from coterie import (
     plots,
 )
 from coterie.datasets import make_blobs
-from coterie.diagnosis.partition import labels_by
 from coterie.distances import pairwise
 from coterie.errors import InputError
+from coterie.metrics.model_labels import labels_by
 from coterie.plots import cloud as drawing
-from coterie.plots import silhouette_plot
+from coterie.plots import silhouette_display
 from coterie.plots.projection import View, as_rows
 
 pytest.importorskip("matplotlib")
@@ -273,7 +273,7 @@ def test_heights_of_silhouette_areas_are_weights():
     assert len(values) == 2
     shares = [np.mean(display.outlines[0] == value) for value in values]
     assert sorted(shares) == [0.25, 0.75]
-    assert len(display.outlines[0]) == silhouette_plot.STEPS
+    assert len(display.outlines[0]) == silhouette_display.STEPS
 
 
 def test_the_legend_shows_weights():

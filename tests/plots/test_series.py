@@ -8,7 +8,7 @@ from coterie import KMedoids, TimeSeriesKMeans, plots
 from coterie.distances import pairwise
 from coterie.errors import ParameterError
 from coterie.metrics import silhouette_score
-from coterie.plots.series_plot import LINES, POINTS
+from coterie.plots.series_display import LINES, POINTS
 
 pytest.importorskip("matplotlib")
 

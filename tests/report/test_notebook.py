@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from dataclasses import is_dataclass
+from dataclasses import is_dataclass, replace
 from functools import cache
+from html import unescape
 from html.parser import HTMLParser
 
 import numpy as np
@@ -17,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import coterie
-from coterie import selection
+from coterie import jobs, selection
 from coterie.datasets import make_blobs
 from coterie.hierarchy import linkage
 from coterie.report.build.fitted_clusters import fitted_clusters
@@ -25,6 +26,7 @@ from coterie.report.build.fitted_clusters import fitted_clusters
 X = make_blobs(90, 3, centers=3, cluster_std=0.4, random_state=0)[0]
 HOSTILE = ['<script>alert("1")</script>', "<img src=x onerror=alert(1)>", "a & b\u202e"]
 FRAME = pd.DataFrame(X, columns=HOSTILE)
+UNSCALED = FRAME * [1, 1, 1e6]
 RESULTS = {
     "choose_k": lambda: coterie.choose_k(X, range(1, 6), budget="quick", random_state=0),
     "sweep": lambda: selection.sweep(coterie.KMeans(random_state=0), X, range(1, 6)),
@@ -37,9 +39,13 @@ RESULTS = {
     "kneedle": lambda: selection.kneedle(range(1, 9), [1000, 400, 120, 100, 85, 72, 61, 52]),
     "no knee": lambda: selection.kneedle([0.0, 0.5, 1.0], [0.0, 0.5, 1.0]),
     "x_means": lambda: selection.x_means(X, random_state=0),
-    "diagnose": lambda: coterie.diagnose(FRAME * [1, 1, 1e6], model=coterie.KMeans(3, random_state=0).fit(FRAME)),
+    "diagnose": lambda: coterie.diagnose(UNSCALED, model=coterie.KMeans(3, random_state=0).fit(UNSCALED)),
     "explain": lambda: coterie.explain(coterie.KMeans(3, random_state=0).fit(FRAME), FRAME),
     "job": lambda: coterie.Job(FRAME, k=3).run(),
+}
+JOBS = {
+    "job to run": lambda: coterie.Job(FRAME, k=3, options={"n_init": 2}),
+    "choice to run": lambda: jobs.ChooseJob("<b>.csv", report="r.html"),
 }
 ESTIMATORS = {
     "KMeans": lambda: coterie.KMeans(3, random_state=0),
@@ -57,7 +63,7 @@ ESTIMATORS = {
 
 @cache
 def result(name):
-    return RESULTS[name]()
+    return {**RESULTS, **JOBS}[name]()
 
 
 @cache
@@ -85,7 +91,7 @@ class Checked(HTMLParser):
         assert self.open.pop() == tag
 
 
-@pytest.mark.parametrize("name", RESULTS)
+@pytest.mark.parametrize("name", [*RESULTS, *JOBS])
 def test_a_result_has_html_without_scripts_and_outside_requests(name):
     html = result(name)._repr_html_()
     tags = Checked(html).tags
@@ -101,14 +107,33 @@ def test_results_over_k_have_a_table_and_a_chart(name):
     assert len(html) < 60_000
 
 
-@pytest.mark.parametrize("name", RESULTS)
+@pytest.mark.parametrize("name", [*RESULTS, *JOBS])
 def test_the_text_of_a_result_is_a_short_table(name):
     text = repr(result(name))
     assert is_dataclass(result(name))
     assert text == str(result(name))
     assert "array(" not in text
-    assert not text.startswith(type(result(name)).__name__)
+    assert name in JOBS or not text.startswith(type(result(name)).__name__)
     assert len(text) < 6000
+
+
+def test_a_job_shows_its_table_and_the_options_that_are_not_the_defaults():
+    assert repr(result("job to run")) == "Job(data frame, k=3, options={'n_init': 2})"
+    assert repr(result("choice to run")) == "ChooseJob('<b>.csv', report='r.html')"
+    assert "<b>" not in result("choice to run")._repr_html_()
+
+
+def test_the_result_of_a_job_shows_what_its_text_says():
+    """Its clusters with their sizes and rules, the choice of their number, warnings and files."""
+    done, text = result("job"), unescape(re.sub("<[^>]*>", "", result("job")._repr_html_()))
+    said = [word for line in str(done).splitlines() for word in re.split(r"\s{2,}| · |: |, ", line)]
+    assert [word for word in said if word.strip() not in text] == []
+    warned = replace(done, warnings=(HOSTILE[0],), output="a.csv", noise=3, choice=None)
+    html = warned._repr_html_()
+    Checked(html)
+    assert "Warning: &lt;script&gt;" in html
+    assert "wrote a.csv" in html
+    assert "rows in no cluster" in html
 
 
 def test_choose_k_shows_its_recommendation_and_marks_it():

@@ -24,8 +24,6 @@ from coterie import (
     MiniBatchKMeans,
     SphericalKMeans,
     choose_k,
-    diagnose,
-    plots,
 )
 from coterie.errors import InputError, ParameterError
 from coterie.hierarchy import cut
@@ -350,8 +348,6 @@ def test_rows_in_the_place_of_ks_raise_an_error(call, given):
         (lambda X, model: choose_k(model, X), ParameterError, r"KMeans as X: write choose_k\(X, ks"),
         (lambda X, model: choose_k(X, model), ParameterError, r"KMeans as ks: write choose_k\(X, ks"),
         (lambda X, model: choose_k(X, [2], ["gap"]), TypeError, "3 positional arguments: write choose_k.*criteria="),
-        (lambda X, model: diagnose(X, model), TypeError, r"write diagnose\(X, model=model\)"),
-        (lambda X, model: plots.clusters(X, model), ParameterError, r"KMeans as X: write plots.clusters\(model, X\)"),
     ],
 )
 def test_another_order_of_arguments_raises_an_error_that_shows_the_order(call, error, message):

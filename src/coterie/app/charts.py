@@ -15,7 +15,7 @@ from coterie.core.progress import silent
 from coterie.jobs import fit_job
 from coterie.jobs.fit_job import ClusteredTable
 from coterie.plots.display import plain
-from coterie.plots.silhouette_plot import SilhouetteDisplay
+from coterie.plots.silhouette_display import SilhouetteDisplay
 from coterie.report.build import profiles, reliability
 from coterie.report.build.cluster_tree import cluster_tree
 from coterie.report.build.criteria import criteria
@@ -24,7 +24,7 @@ from coterie.report.build.feature_space import cluster_points, feature_space
 from coterie.report.build.fit_report import convergence_of
 from coterie.report.html.charts.convergence import convergence, text_without_curve
 from coterie.report.html.charts.dendrogram import dendrogram
-from coterie.report.html.charts.density_tree import condensed_tree, reachability_plot
+from coterie.report.html.charts.density_tree import condensed_tree, reachability_display
 from coterie.report.html.charts.profiles import boxes, means, shares
 from coterie.report.html.charts.silhouettes import CERTAINTY, SILHOUETTES, areas
 from coterie.report.html.report import Absent, Report
@@ -127,7 +127,7 @@ def _reachability(session: Session, run: Run, outcome: Outcome) -> Any:
     tree = density_tree(content.fitted.model, [one.display_name for one in content.clusters])
     if tree is None:
         raise NotAvailable("Only HDBSCAN has a reachability plot.")
-    return joined(reachability_plot(plain(tree)), condensed_tree(plain(tree)))
+    return joined(reachability_display(plain(tree)), condensed_tree(plain(tree)))
 
 
 def _section(render: Callable[[Report], Any]) -> Callable[[Session, Run, Outcome], Any]:

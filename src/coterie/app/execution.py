@@ -159,6 +159,7 @@ def restored(
         seconds=info["seconds"], options=stored["options"], notes=tuple(stored["notes"]),
         warnings=tuple(stored["warnings"]),
         sweep_ks=None if stored["sweep_ks"] is None else tuple(stored["sweep_ks"]),
+        is_renumbered=stored.get("is_renumbered", False),
     )  # fmt: skip
     choice = None if info.get("choice") is None else choice_from(info["choice"])
     job = job_of(run, table.path)

@@ -57,6 +57,7 @@ def info_of(outcome: Outcome, run: Run, *, stopped: bool, seconds: float) -> dic
             "options": {name: value for name, value in fitted.options.items() if _is_plain(value)},
             "notes": list(fitted.notes), "warnings": list(fitted.warnings),
             "sweep_ks": None if fitted.sweep_ks is None else list(fitted.sweep_ks),
+            "is_renumbered": fitted.is_renumbered,
         },
     })  # fmt: skip
 

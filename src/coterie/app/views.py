@@ -11,10 +11,11 @@ from coterie.app.failures import FieldError, NotAvailable
 from coterie.app.run_views import colors_of, names_of, result_view, run_view
 from coterie.app.session import Session
 from coterie.core.arrays import Array
+from coterie.jobs.fitting import cluster_numbers
 from coterie.palette import colours
 from coterie.plots import DendrogramDisplay
 from coterie.plots.display import plain
-from coterie.plots.silhouette_plot import SilhouetteDisplay
+from coterie.plots.silhouette_display import SilhouetteDisplay
 from coterie.selection import ChooseK
 
 UNKNOWN = -128  # code of a silhouette that was not computed
@@ -86,11 +87,10 @@ def _sweep_labels(details: ChooseK | None, outcome: Outcome, k: str) -> Array:
     if details is None or not k.isdecimal() or int(k) not in details.sweep.ks:
         raise NotAvailable(f"K = {k} was not compared in this run.", "k")
     rows, model = outcome.prepared.prepared.rows, details.sweep.model(int(k))
-    if len(model.labels_) == rows.n:
-        return rows.expand(np.asarray(model.labels_))
     if int(k) == 1:
         return rows.expand(np.zeros(rows.n, np.int64))
-    return rows.expand(np.asarray(model.predict(rows.model_input)))
+    labels = np.asarray(model.labels_ if len(model.labels_) == rows.n else model.predict(rows.model_input))
+    return rows.expand(cluster_numbers(model, labels)[labels])
 
 
 def tree_of(session: Session, run_id: str) -> dict[str, Any]:

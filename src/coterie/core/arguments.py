@@ -30,8 +30,10 @@ def in_order(call: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
             if len(args) > len(names):
                 raise TypeError(f"{function.__name__} got {len(args)} positional arguments: write {call}")
             values: dict[str, Any] = {**dict(zip(names, args, strict=False)), **kwargs}
+            clusters = values.get("model", values.get("labels"))
+            are_labels = _n_axes(values.get("X")) == 1 and _n_axes(clusters) == 2
             wrong = {
-                "X": is_estimator(values.get("X")),
+                "X": is_estimator(values.get("X")) or are_labels,
                 "estimator": "estimator" in names[:1] and not is_estimator(values.get("estimator")),
                 "ks": _is_not_ks(values.get("ks")),
             }
@@ -54,6 +56,13 @@ def _is_not_ks(ks: Any) -> bool:
     if isinstance(ks, str | PathLike):
         return ks != "auto"
     return len(getattr(ks, "shape", ())) > 1 or (isinstance(ks, list | tuple) and any(np.ndim(k) for k in ks))
+
+
+def _n_axes(value: Any) -> int:
+    """The number of axes of an array, frame, series or list, whose rows may differ in length; 0 for other values."""
+    if isinstance(value, list | tuple):
+        return 1 + (len(value) > 0 and _n_axes(value[0]))
+    return len(getattr(value, "shape", ()))
 
 
 def as_floats(value: Any) -> np.ndarray[Any, Any]:

@@ -7,19 +7,19 @@ import numpy as np
 
 from coterie.core.arguments import in_order, whole_number
 from coterie.core.arrays import Array
-from coterie.core.protocols import can_predict, is_estimator, last_step
+from coterie.core.protocols import is_estimator, last_step
 from coterie.data.memory import as_weights
 from coterie.data.row_sample import sample_rows
-from coterie.errors import InputError, ParameterError
+from coterie.errors import InputError
 from coterie.explanation.columns import Column, Columns, as_columns
 from coterie.explanation.cost_ratio import tree_of_clusters
 from coterie.explanation.rule_search import RuleSearch, binned
 from coterie.explanation.rules import Condition, Explanation, Rule
-from coterie.metrics.labels import labels_of_rows
+from coterie.metrics.labels import clusters_of_rows
+from coterie.metrics.model_labels import labels_by
 
 SAMPLE, MIN_CLUSTER_ROWS = 20_000, 200  # rows in which rules are searched: of all clusters, and of each at least
 VALUES, MIN_SAMPLE = 4_000_000, 2_000  # values of this sample; of a table with many columns it has fewer rows
-NOISE = ("-1", "-1.0")
 
 Part = tuple[Columns, Array, Array | None]  # rows, their clusters and weights
 Parts = Callable[[list[str]], Iterable[Part]]  # all parts of a table, with at least these columns
@@ -88,13 +88,7 @@ def explain(model: Any, X: Any, *, sample_weight: Any = None, max_conditions: in
     """
     max_conditions = whole_number("max_conditions", max_conditions, 1)
     columns = as_columns(X)
-    labels = labels_of_rows(_labels(model, X, columns.n), columns.n)
-    names = [str(name) for name in labels.names]
-    noise = next((j for j, name in enumerate(names) if name in NOISE), None)
-    codes = labels.codes
-    if noise is not None:
-        codes = np.where(codes == noise, -1, codes - (codes > noise))
-        names.pop(noise)
+    codes, names = clusters_of_rows(_labels(model, X, columns.n), columns.n)
     if not names:
         raise InputError("all labels are -1, which means no cluster: there is nothing to explain.")
     w = as_weights(sample_weight, columns.n)
@@ -149,12 +143,7 @@ def _labels(model: Any, X: Any, n: int) -> Any:
     labels = getattr(last_step(model), "labels_", None)
     if labels is not None and len(labels) == n:
         return np.asarray(labels)
-    if can_predict(model):
-        return model.predict(X)
-    raise ParameterError(
-        f"{type(model).__name__} has no labels for these {n:,} rows and cannot predict them: pass the rows that it was "
-        "fitted to, or labels."
-    )
+    return labels_by(model, X, n)
 
 
 def _counted(

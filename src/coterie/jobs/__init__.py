@@ -6,7 +6,7 @@ Importing this module is cheap: NumPy, Polars and estimators are loaded when a j
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 from coterie.algorithms import OPTIONS
 from coterie.core.progress import Callback, Progress, silent
+from coterie.core.repr_html import ReprHTMLMixin
 from coterie.errors import InputError, ParameterError
 from coterie.exports import Dialect, ExportFormat
 from coterie.preparation import Dates, DecimalMark, Missing, ModelMissing, PreparationOptions, Scale
@@ -73,8 +74,8 @@ NAMES = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class TableJob(PreparationOptions):
+@dataclass(frozen=True, repr=False)
+class TableJob(ReprHTMLMixin, PreparationOptions):
     """A table, and options for preparing its rows."""
 
     # A file in a format of `coterie.data.tables.file_formats`, ``-`` for CSV on standard input, or a data frame, which
@@ -119,6 +120,15 @@ class TableJob(PreparationOptions):
             if isinstance(value := getattr(self, name, None), str):
                 object.__setattr__(self, name, Path(value))
 
+    def __str__(self) -> str:
+        """The table, and the options that are not the defaults."""
+        options = [str(self.path)] if self.frame is not None else [repr(str(self.path))]
+        for each in fields(self):
+            default = each.default if each.default_factory is MISSING else each.default_factory()
+            if each.repr and each.name != "path" and (value := getattr(self, each.name)) != default:
+                options.append(f"{each.name}={(str(value) if isinstance(value, Path) else value)!r}")
+        return f"{type(self).__name__}({', '.join(options)})"
+
 
 def _unknown_option(job: str, name: str, known: set[str]) -> str:
     """The message about an option that a job does not have."""
@@ -130,7 +140,7 @@ def _unknown_option(job: str, name: str, known: set[str]) -> str:
     return f"{job} has no option {name!r}: {remedy}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Job(TableJob):
     """A table to cluster, with the algorithm and its options: what ``coterie fit`` does, from Python.
 
@@ -192,7 +202,7 @@ class PredictJob:
     force: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ChooseJob(TableJob):
     """A table whose number of clusters is chosen by `criteria`; by default by those of the `budget`."""
 
@@ -205,7 +215,7 @@ class ChooseJob(TableJob):
     force: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CompareJob(TableJob):
     """A table, and the algorithms to compare on it, each with every number of clusters."""
 
@@ -229,7 +239,7 @@ class CompareLabelsJob:
     force: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ReportJob(TableJob):
     """A table with existing clusters, to be described in a report."""
 

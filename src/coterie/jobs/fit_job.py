@@ -27,7 +27,7 @@ from coterie.jobs.output_files import OutputFiles, check_outputs
 from coterie.jobs.python_remedies import with_job_options, with_job_reasons
 from coterie.jobs.training_summary import summarize_training
 from coterie.persistence import save
-from coterie.plots.silhouette_plot import SilhouetteDisplay
+from coterie.plots.silhouette_display import SilhouetteDisplay
 from coterie.preparation.column_selection import DISTANCE, LABEL, NAME, PROBABILITY
 from coterie.preparation.fit_preparation import PreparedTable, prepare
 from coterie.preparation.sklearn_steps import as_pipeline

@@ -12,14 +12,18 @@ from sklearn.exceptions import ConvergenceWarning
 
 from coterie.algorithms import Algorithm, algorithm_of, parameters, sweep_parameters
 from coterie.core.progress import Callback, Progress
-from coterie.core.protocols import InformationCriteria
+from coterie.core.protocols import InformationCriteria, SortedComponents, parameters_of
+from coterie.density.density_estimator import DensityEstimator
 from coterie.errors import FitInterruptedWarning, InputError, ParameterError
 from coterie.families.frame_columns import product_of
+from coterie.hierarchy.tree_estimator import TreeEstimator
 from coterie.jobs import TableJob
 from coterie.jobs.cluster_rows import ClusterRows
 from coterie.machine import check_memory
 from coterie.metrics import adjusted_rand_score
-from coterie.plots.convergence_plot import Starts
+from coterie.mixture.bayesian_mixture import BayesianGaussianMixture
+from coterie.persistence.renumber import renumbered
+from coterie.plots.convergence_display import Starts
 from coterie.preparation.fit_preparation import PreparedTable
 from coterie.report.build.fitted_model import FittedModel
 from coterie.selection import Sweep, mixture_table
@@ -67,11 +71,15 @@ def fit(
             unit = "" if prepared.preparation.scale == "none" else " (scaled)"
             names = [f"{name}{unit}" for name in prepared.preparation.names]
             recording = model.fit_recorded(rows, weight, columns=names)
-            if engine != "local":
-                recording.trace()  # its passes need the engine
         else:
             model.fit(rows, sample_weight=weight if remote is None else None)
         model.labels_ = np.asarray(model.labels_)  # those of Dask are computed here
+        labels = model.labels_ if indices is None else np.asarray(model.predict(prepared.rows.model_input))
+        numbers = cluster_numbers(model, labels)
+        if recording is not None:
+            recording.renumber(numbers)
+            if engine != "local":
+                recording.trace()  # its passes need the engine
     seconds = time.perf_counter() - start
     known = model.get_params(deep=False)  # callbacks, checkpoints and engines are not part of the model
     defaults = {"callback": None, "checkpoint": None, "engine": "auto"}
@@ -79,13 +87,34 @@ def fit(
     if job.device == "cuda":
         model.set_params(device="auto")  # the model can then be used on machines without a GPU
     if remote is not None:
-        labels = model.labels_[remote.numbers][prepared.rows.row_mask]
-    else:
-        labels = model.labels_ if indices is None else model.predict(prepared.rows.model_input)
+        labels = labels[remote.numbers][prepared.rows.row_mask]
+    scores = scores_of(model, X, weight)
     return fitted_model(
-        model, labels, scores_of(model, X, weight), seconds=seconds, options=fit_options, notes=tuple(notes),
-        warnings=tuple(messages), recording=recording, restarts=restarts,
+        renumbered(model, numbers), np.append(numbers, -1)[labels], scores, seconds=seconds, options=fit_options,
+        notes=tuple(notes), warnings=tuple(messages), recording=recording, restarts=restarts,
+        is_renumbered=is_renumbered(numbers),
     )  # fmt: skip
+
+
+def cluster_numbers(model: Any, labels: Any) -> Any:
+    """The number of each cluster of a fit in the results of jobs: clusters are numbered by their first rows.
+
+    So the same clusters have the same numbers, whichever way they were found. Trees and density-based clusters have
+    these numbers already. Bayesian mixtures keep theirs, because their prior depends on them. Clusters without rows
+    come last.
+    """
+    is_sorted = isinstance(vars(model).get("_fitted_model"), SortedComponents)
+    if is_sorted or isinstance(model, BayesianGaussianMixture | TreeEstimator | DensityEstimator):
+        return np.arange(int(labels.max(initial=-1)) + 1)
+    k = {"n_clusters": 0, "n_components": 0, **parameters_of(model)}
+    used, first = np.unique(labels, return_index=True)
+    unused = np.setdiff1d(np.arange(k["n_clusters"] or k["n_components"]), used)
+    return np.argsort([*used[np.argsort(first)], *unused])
+
+
+def is_renumbered(numbers: Any) -> bool:
+    """Whether the numbers are not those of the fit."""
+    return bool((numbers != np.arange(len(numbers))).any())
 
 
 def fitted_model(model: Any, labels: Any, scores: dict[str, float], **fields: Any) -> FittedModel:
@@ -113,14 +142,16 @@ def from_sweep(
     has_all_rows = len(model.labels_) == prepared.rows.n
     labels = np.asarray(model.labels_ if has_all_rows else model.predict(prepared.rows.model_input))
     is_same = watched is None or adjusted_rand_score(watched.labels, labels) == 1.0
+    numbers = cluster_numbers(model, labels)
     return fitted_model(
-        model,
-        labels,
+        renumbered(model, numbers),
+        numbers[labels],
         scores_of(model, sweep.X, sweep.sample_weight),
         options=sweep_parameters(name, options),
         notes=() if is_same else ("the animation shows a fit whose clusters differ from those of the result.",),
         recording=None if watched is None else watched.recording,
         sweep_ks=tuple(sweep.ks.tolist()),
+        is_renumbered=is_renumbered(numbers),
     )
 
 

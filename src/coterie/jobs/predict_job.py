@@ -79,7 +79,7 @@ def execute(job: PredictJob, callback: Callback) -> PredictionResult:
             *_unusual_warnings(unusual),
             *unknown_warnings(rows.unknown),
             *empty_warnings(rows.empty),
-            *(() if summary is None else drift_warnings(summary, preparation, rows)),
+            *drift_warnings(model, preparation, rows),
         ),
         output=None if job.output is None else str(job.output),
         added=added,

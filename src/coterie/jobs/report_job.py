@@ -21,7 +21,8 @@ from coterie.jobs.option_checks import check_map, check_table_options
 from coterie.jobs.output_files import OutputFiles, check_outputs
 from coterie.jobs.prepared_model import read_model
 from coterie.jobs.python_remedies import with_python_remedies
-from coterie.plots.silhouette_plot import SilhouetteDisplay
+from coterie.jobs.training_summary import drift_warnings
+from coterie.plots.silhouette_display import SilhouetteDisplay
 from coterie.preparation import SkippedColumn
 from coterie.preparation.column_selection import check_categories
 from coterie.preparation.fit_preparation import PreparedTable, prepare, row_weights
@@ -161,7 +162,8 @@ def _from_model(table: Table, job: ReportJob, callback: Callback) -> tuple[Prepa
         labels = saved.model.predict(rows.model_input)
     fitted = fitted_model(saved.model, labels, scores_of(saved.model, rows.model_input, weight), seconds=0.0)
     title = f"{type(saved.model).__name__} of {job.model.name}"
-    warnings = (*unknown_warnings(rows.unknown), *empty_warnings(rows.empty))
+    drift = drift_warnings(saved.model, preparation, rows)
+    warnings = (*unknown_warnings(rows.unknown), *empty_warnings(rows.empty), *drift)
     return PreparedTable(rows, preparation, weight, skipped, warnings), fitted, title
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.algorithms import Algorithm
+from coterie.core.attachments import TRAINING_SUMMARY
 from coterie.core.protocols import can_predict
 from coterie.core.training_summary import TrainingSummary
 from coterie.data.row_sample import sample_rows
@@ -66,9 +67,10 @@ def unusual_rows(
     return np.asarray(is_far | ~np.isfinite(values) | (labels < 0))
 
 
-def drift_warnings(summary: TrainingSummary, preparation: Preparation, rows: PreparedRows) -> tuple[str, ...]:
-    """Warnings about columns whose distribution differs from that of the fit."""
-    if rows.n < MIN_NEW_ROWS:
+def drift_warnings(model: Any, preparation: Preparation, rows: PreparedRows) -> tuple[str, ...]:
+    """Warnings about columns whose distribution differs from that of the fit, if the model has a summary of it."""
+    summary = getattr(model, TRAINING_SUMMARY, None)
+    if summary is None or rows.n < MIN_NEW_ROWS:
         return ()
     warnings = []
     noise = np.sqrt(1 / rows.n + 1 / max(1, summary.rows))

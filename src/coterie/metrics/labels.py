@@ -10,6 +10,8 @@ from coterie.core.arrays import Array
 from coterie.data.tensors import as_array
 from coterie.errors import InputError
 
+NOISE = ("-1", "-1.0")
+
 
 class Labels(NamedTuple):
     """Labels encoded as integers."""
@@ -42,6 +44,20 @@ def labels_of_rows(labels: Any, n: int) -> Labels:
     if len(encoded.codes) != n:
         raise InputError(f"labels has {len(encoded.codes)} entries and X has {n} rows: pass one label for each row")
     return encoded
+
+
+def clusters_of_rows(labels: Any, n: int) -> tuple[Array, list[str]]:
+    """The cluster of each of the `n` rows of X, and the names of the clusters; the label -1 means no cluster.
+
+    Codes are indices of the names, and -1 for no cluster, as in other libraries.
+    """
+    codes, names = labels_of_rows(labels, n)
+    texts = [str(name) for name in names]
+    noise = next((j for j, text in enumerate(texts) if text in NOISE), None)
+    if noise is not None:
+        codes = np.where(codes == noise, -1, codes - (codes > noise))
+        texts.pop(noise)
+    return codes, texts
 
 
 def check_several(labels: Labels) -> None:

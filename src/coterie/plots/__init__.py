@@ -6,26 +6,26 @@ notebook shows a display in the last line of a cell; its methods are also those 
 """
 
 from coterie.plots.animation import Animation, animate
-from coterie.plots.bound_plot import BoundDisplay, bound
-from coterie.plots.clusters_plot import ClustersDisplay, clusters
-from coterie.plots.condensed_tree_plot import CondensedTreeDisplay, condensed_tree
-from coterie.plots.convergence_plot import ConvergenceDisplay, Starts, convergence
-from coterie.plots.criteria_plot import CriteriaDisplay, criteria
-from coterie.plots.dendrogram_plot import DendrogramDisplay, dendrogram
+from coterie.plots.bound_display import BoundDisplay, bound
+from coterie.plots.clusters_display import ClustersDisplay, clusters
+from coterie.plots.condensed_tree_display import CondensedTreeDisplay, condensed_tree
+from coterie.plots.convergence_display import ConvergenceDisplay, Starts, convergence
+from coterie.plots.criteria_display import CriteriaDisplay, criteria
+from coterie.plots.dendrogram_display import DendrogramDisplay, dendrogram
 from coterie.plots.display import Display
-from coterie.plots.dtw_path_plot import DTWPathDisplay, dtw_path
-from coterie.plots.elbow_plot import ElbowDisplay, elbow
-from coterie.plots.ellipses_plot import EllipsesDisplay, ellipses
-from coterie.plots.gap_plot import GapDisplay, gap
-from coterie.plots.information_plot import InformationDisplay, information
-from coterie.plots.plate_plot import PlateDisplay, plate
-from coterie.plots.profiles_plot import ProfilesDisplay, profiles
-from coterie.plots.reachability_plot import ReachabilityDisplay, reachability
-from coterie.plots.responsibilities_plot import ResponsibilitiesDisplay, responsibilities
-from coterie.plots.series_plot import SeriesDisplay, series
-from coterie.plots.silhouette_plot import SilhouetteDisplay, silhouette
-from coterie.plots.stability_plot import StabilityDisplay, stability
-from coterie.plots.voronoi_plot import VoronoiDisplay, voronoi
+from coterie.plots.dtw_path_display import DTWPathDisplay, dtw_path
+from coterie.plots.elbow_display import ElbowDisplay, elbow
+from coterie.plots.ellipses_display import EllipsesDisplay, ellipses
+from coterie.plots.gap_display import GapDisplay, gap
+from coterie.plots.information_display import InformationDisplay, information
+from coterie.plots.plate_display import PlateDisplay, plate
+from coterie.plots.profiles_display import ProfilesDisplay, profiles
+from coterie.plots.reachability_display import ReachabilityDisplay, reachability
+from coterie.plots.responsibilities_display import ResponsibilitiesDisplay, responsibilities
+from coterie.plots.series_display import SeriesDisplay, series
+from coterie.plots.silhouette_display import SilhouetteDisplay, silhouette
+from coterie.plots.stability_display import StabilityDisplay, stability
+from coterie.plots.voronoi_display import VoronoiDisplay, voronoi
 
 __all__ = [
     "Animation",

@@ -7,18 +7,15 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy.linalg import eigh
 from scipy.sparse.linalg import svds
-from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_is_fitted
 
 from coterie.core.arrays import Array, is_sparse
-from coterie.core.protocols import is_estimator
 from coterie.data import as_source, opened
 from coterie.data.memory import MemorySource
 from coterie.data.summary import summarize
-from coterie.diagnosis.partition import labels_by
 from coterie.engines.local import Serial
 from coterie.errors import InputError, ParameterError
-from coterie.metrics.labels import labels_of_rows
+from coterie.metrics.labels import clusters_of_rows
+from coterie.metrics.model_labels import check_fitted, labels_by
 from coterie.plots.display import Display
 
 BLOCK = 1 << 15  # rows that are projected at a time
@@ -203,13 +200,7 @@ def without_zero_weights(rows: Rows, groups: Groups) -> tuple[Rows, Groups]:
 
 def as_groups(labels: Any, n: int) -> Groups:
     """Convert labels of any type to groups; the number -1 means that a row is in no cluster."""
-    encoded = labels_of_rows(labels, n)
-    codes, names = encoded.codes, [str(name) for name in encoded.names]
-    if "-1" in names:
-        noise = names.index("-1")
-        codes = np.where(codes == noise, -1, codes - (codes > noise))
-        names.pop(noise)
-    return Groups(codes, names)
+    return Groups(*clusters_of_rows(labels, n))
 
 
 def groups_of_model(model: Any, X: Any, n: int, sample_weight: Any = None) -> Groups:
@@ -227,16 +218,6 @@ def call_method(model: Any, method: str, X: Array) -> Array:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
         return np.asarray(getattr(model, method)(X))
-
-
-def check_fitted(model: Any) -> None:
-    if isinstance(model, type) or not is_estimator(model):
-        kind = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
-        raise ParameterError(f"model must be a fitted estimator; got {kind}")
-    try:
-        check_is_fitted(model)
-    except NotFittedError:
-        raise ParameterError(f"model must be fitted: call {type(model).__name__}.fit(X) first") from None
 
 
 def grid_centers(values: Array, cells: int, margin: float = 0.05) -> Array:

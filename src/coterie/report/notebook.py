@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cache, singledispatch
 from importlib.resources import files
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,8 @@ from coterie.report.html.charts.figure import cluster_name, numbers
 from coterie.report.html.charts.svg import scrollable
 from coterie.report.html.sections.diagnosis import findings
 from coterie.report.html.styles import stylesheet as report_stylesheet
-from coterie.report.results import TextResult
-from coterie.report.text import CRITERIA, as_text
+from coterie.report.results import JobResult
+from coterie.report.text import CRITERIA, RULE_HEADER, cluster_rows, fit_line, preparation_lines, written_files
 from coterie.selection import (
     ChooseK,
     Curve,
@@ -61,7 +62,9 @@ def as_html(result: Any) -> str | None:
 
     The HTML has its own style and no scripts. It loads nothing, and all text of the data is escaped.
     """
-    clusters = fitted_clusters(result) if is_estimator(result) else None
+    if not is_estimator(result):
+        return _block(tag("pre", str(result)))
+    clusters = fitted_clusters(result)
     if clusters is None:
         return None
     Z = getattr(result, "linkage_matrix_", None)
@@ -251,8 +254,21 @@ def _(result: LinkageMatrix) -> str | None:
 
 
 @as_html.register
-def _(result: TextResult) -> str:
-    return _block(tag("pre", as_text(result)))
+def _(result: JobResult) -> str:
+    (*header, last), *rows = cluster_rows(result)
+    rules = [None if cluster.rule is None else str(cluster.rule) for cluster in result.clusters]
+    cells = [[*row[:-1], tag("span", tag("bdi", row[-1]), cls="prose")] for row in rows]
+    if any(rules):  # the row of noise has none
+        cells = [[*row, tag("span", tag("bdi", rule or ""), cls="prose")] for row, rule in zip_longest(cells, rules)]
+    titles = [*header, last, *([RULE_HEADER] if any(rules) else [])]
+    choice = result.choice
+    return _block(
+        *(tag("p", line, cls="muted") for line in preparation_lines(result)),
+        None if choice is None else tag("p", tag("strong", choice.heading), f": {choice.reason}"),
+        tag("p", fit_line(result)), _numbers(titles, cells, left=(0, *range(len(header), len(titles)))),
+        *(tag("p", f"Warning: {warning}") for warning in result.warnings),
+        *(tag("p", line, cls="muted") for line in written_files(result)),
+    )  # fmt: skip
 
 
 def _tree(display: DendrogramDisplay, method: str) -> Markup:

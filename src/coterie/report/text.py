@@ -22,6 +22,7 @@ MARK = " ◀"
 CHOICE_MARKS = {"clear": "✓", "weak": "?", "none": "?"}  # a tick only where there is no doubt
 RUN_HEADER = ["run", "K", "inertia", "silhouette", "Davies–Bouldin", "Calinski–Harabasz", "stability", "smallest",
               "seconds"]  # fmt: skip
+RULE_HEADER = "rule, in the units of the table"
 COLUMN_HEADER = ["column", "kind", "missing", "distinct", "min", "mean", "max", ""]
 
 
@@ -36,18 +37,14 @@ def as_text(result: object) -> str:
 @as_text.register
 def _(result: JobResult) -> str:
     """The data and its preparation, the fit, the clusters, and the files written."""
-    lines = [*_heading(result), *([] if result.choice is None else _choice_lines(result.choice)), _fit_line(result)]
-    lines += ["", *_cluster_table(result), *_rule_lines(result)]
-    if result.output is not None:
-        n_unlabelled = result.rows - result.rows_used
-        lines.append(_output_line(result, f"; {count(n_unlabelled)} left without a cluster" if n_unlabelled else ""))
-    if result.model is not None:
-        lines.append(f"wrote {result.model} (model)")
-    if result.profiles is not None:
-        lines.append(f"wrote {result.profiles} (profiles, {count(len(result.clusters), 'cluster')})")
-    if result.animation is not None:
-        lines.append(f"wrote {result.animation} (animation of the fit)")
-    return "\n".join([*lines, *_page_lines(result)])
+    lines = [
+        *preparation_lines(result),
+        *([] if result.choice is None else _choice_lines(result.choice)),
+        fit_line(result),
+    ]
+    table = cluster_rows(result)
+    lines += ["", *table_lines(table, left=[len(table[0]) - 1]), *_rule_lines(result), *written_files(result)]
+    return "\n".join(lines)
 
 
 @as_text.register
@@ -59,7 +56,7 @@ def _(result: ChoiceResult) -> str:
     ]
     notes = [f"  {vote.criterion}: {vote.note}" for vote in result.choice.votes if vote.note]
     vote_lines = [*table_lines([["criterion", "K", "margin", "weight"], *votes], left=[0]), *notes]
-    return "\n".join([*_heading(result), *_choice_lines(result.choice), "", *vote_lines, *_page_lines(result)])
+    return "\n".join([*preparation_lines(result), *_choice_lines(result.choice), "", *vote_lines, *_page_lines(result)])
 
 
 @as_text.register
@@ -74,7 +71,7 @@ def _(result: ComparisonResult) -> str:
         ]
         for run in result.runs
     ]  # fmt: skip
-    lines = [*_heading(result), "", *table_lines([RUN_HEADER, *rows], left=[0])]
+    lines = [*preparation_lines(result), "", *table_lines([RUN_HEADER, *rows], left=[0])]
     if len(result.agreement) > 1:
         best = [f"{run.method}, {run.k}" for run in result.runs if run.best]
         cells = [[name, *map(two_places, row)] for name, row in zip(best, result.agreement, strict=True)]
@@ -200,7 +197,7 @@ def _(result: CompiledKernels) -> str:
     )
 
 
-def _heading(result: TableResult) -> list[str]:
+def preparation_lines(result: TableResult) -> list[str]:
     """The table, and how it was prepared."""
     names = [column.name for column in result.skipped]
     note = f" (skipped: {first_names(names)})" if names else ""
@@ -225,7 +222,8 @@ def _output_line(result: JobResult | PredictionResult, note: str = "") -> str:
     return f"wrote {result.output} ({count(result.rows)}{added}{note})"
 
 
-def _fit_line(result: JobResult) -> str:
+def fit_line(result: JobResult) -> str:
+    """The algorithm, its scores and its iterations."""
     parts = [f"{result.title}, k = {result.k:,}", *(f"{name} {number(value)}" for name, value in result.scores.items())]
     if result.iterations is not None:
         state = "converged" if result.converged else "not converged"
@@ -235,7 +233,20 @@ def _fit_line(result: JobResult) -> str:
     return " · ".join([*parts, *([] if result.seconds is None else [f"{result.seconds:.2f} s"])])
 
 
-def _cluster_table(result: JobResult) -> list[str]:
+def written_files(result: JobResult) -> list[str]:
+    """A line for each file that the job wrote."""
+    lines = []
+    if result.output is not None:
+        n_unlabelled = result.rows - result.rows_used
+        lines.append(_output_line(result, f"; {count(n_unlabelled)} left without a cluster" if n_unlabelled else ""))
+    profiles = f"profiles, {count(len(result.clusters), 'cluster')}"
+    files = {"model": result.model, profiles: result.profiles, "animation of the fit": result.animation}
+    lines += [f"wrote {path} ({what})" for what, path in files.items() if path is not None]
+    return [*lines, *_page_lines(result)]
+
+
+def cluster_rows(result: JobResult) -> list[list[str]]:
+    """The cells of the table of clusters, with its header."""
     has_silhouettes = any(cluster.silhouette is not None for cluster in result.clusters)
     share = "share" if result.weight is None else "share of weight"
     rows = [["cluster", "rows", share, *(["silhouette"] if has_silhouettes else []), "stands out by"]]
@@ -249,7 +260,7 @@ def _cluster_table(result: JobResult) -> list[str]:
         silhouette = [two_places(None)] if has_silhouettes else []
         rest = 1 - sum(cluster.share for cluster in result.clusters)
         rows.append(["noise", f"{result.noise:,}", f"{rest:.1%}", *silhouette, "rows in no cluster"])
-    return table_lines(rows, left=[len(rows[0]) - 1])
+    return rows
 
 
 def _rule_lines(result: JobResult) -> list[str]:
@@ -257,8 +268,7 @@ def _rule_lines(result: JobResult) -> list[str]:
     rules = [[cluster.display_name, str(cluster.rule)] for cluster in result.clusters if cluster.rule is not None]
     if not rules:
         return []
-    title = "rule, in the units of the table"
-    return ["", *table_lines([["cluster", title], *rules], left=[1])]
+    return ["", *table_lines([["cluster", RULE_HEADER], *rules], left=[1])]
 
 
 def _choice_lines(choice: Choice) -> list[str]:

@@ -27,7 +27,7 @@ class HalfSteps:
         self, recorder: Recorder, chunk: Chunk, index: np.ndarray | None, fill: np.ndarray,
         max_iterations: int | None = None,
     ):  # fmt: skip
-        self.model, self.is_online = recorder.model, recorder.is_online
+        self.model, self.is_online, self.numbers = recorder.model, recorder.is_online, recorder.numbers
         self.iterations = thinned(recorder.run.iterations, max_iterations)
         self.passes = RowPasses(recorder.model, recorder.source, recorder.engine)
         self.chunk, self.index, self.fill, self.n = chunk, index, fill, recorder.source.shape[0]
@@ -55,7 +55,10 @@ class HalfSteps:
         k = len(centers)
         caption = captions.start(k, "component" if self._maximised else "center")
         objective = self._objective(iteration)
-        return Step("start", 0, iteration.params, centers, np.zeros(k), None, None, objective, None, caption)
+        return Step(
+            "start", 0, iteration.params, centers, np.zeros(k), None, None, objective, None, caption,
+            places=self._places(iteration),
+        )  # fmt: skip
 
     def _assign(self, last: Step, iteration: Iteration, before: Iteration | None) -> Step:
         """The step after the assignment of the rows."""
@@ -123,14 +126,16 @@ class HalfSteps:
         for iteration, before in zip(self.iterations, [None, *self.iterations], strict=False):
             centers = self._centers(iteration, iteration)
             labels, sizes, changed = self._labels(iteration.params, before and before.params, len(centers), None)
+            places = self._places(iteration)
+            labels = labels if places is None else places[labels].astype(labels.dtype)
             if self.index is None and last is not None:
                 changed = int(np.count_nonzero(labels != last.labels))
             objective = self.passes.halfway(iteration.params, iteration.params)
             step = Step(
                 "start" if last is None else "update", iteration.iteration, iteration.params, centers,
-                np.asarray(sizes), labels, None if before is None else changed, objective, None,
+                _reorder(sizes, places), labels, None if before is None else changed, objective, None,
                 captions.start(len(centers), "center"),
-                assign_params=iteration.params,
+                assign_params=iteration.params, places=places,
             )  # fmt: skip
             if last is not None:
                 movement = float(_movement(last, step).max())
@@ -160,9 +165,10 @@ class HalfSteps:
         return -iteration.objective if iteration.likelihood is None else iteration.likelihood
 
     def _places(self, iteration: Iteration) -> np.ndarray | None:
-        """Return the final number of each component (k,) if iterations sort the components."""
-        last = self.iterations[-1].origin
-        return None if iteration.origin is None or last is None else np.argsort(last)[iteration.origin]
+        """Return the final number of each component (k,) if iterations sort the components, or a caller did."""
+        last, numbers = self.iterations[-1].origin, self.numbers
+        places = None if iteration.origin is None or last is None else np.argsort(last)[iteration.origin]
+        return places if numbers is None else numbers if places is None else numbers[places]
 
     def _centers(self, iteration: Iteration, assigned_by: Iteration) -> np.ndarray:
         """Return the centers (k, d) in the final order, or means of the rows as assigned at `assigned_by`."""
@@ -194,6 +200,7 @@ class HalfSteps:
         if not self._has_bound:
             return captions.variational("M", self.objective_name, rise, None, self.n)
         reinitialised = [event.component for event in step.params.events if event.what == "reseeded"]
+        reinitialised = reinitialised if step.places is None else step.places[reinitialised].tolist()
         bound_rise = _rise(last.bound or 0.0, step.bound or 0.0)
         return captions.m_step(self.model.e_step_kind, self.objective_name, bound_rise, rise, reinitialised)
 

@@ -63,6 +63,7 @@ class Recorder:
         self.best: Run | None = None
         self.current: Run | None = None
         self.is_online = False
+        self.numbers: np.ndarray | None = None  # (k,) of the clusters in traces; None: those of the fit
 
     def watching(
         self,

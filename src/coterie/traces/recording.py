@@ -47,6 +47,10 @@ class Recording:
         half_steps = HalfSteps(self._recorder, chunk, None, _fill_missing(chunk)[2], max_iterations)
         return self._with_steps(half_steps, ()), half_steps.steps()
 
+    def renumber(self, numbers: np.ndarray) -> None:
+        """Number the clusters in another way (k,) in traces that are computed from now on."""
+        self._recorder.numbers = numbers
+
     @property
     def n_iterations(self) -> int:
         """Number of iterations that were recorded."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from coterie.algorithms import algorithm_of
 from coterie.core.formatting import count
 from coterie.data.tables.reader import Table
-from coterie.plots.silhouette_plot import SilhouetteDisplay
+from coterie.plots.silhouette_display import SilhouetteDisplay
 from coterie.preparation.column_selection import EXCLUDED, NOT_SELECTED, ROW_NAMES, ROW_WEIGHTS
 from coterie.preparation.fit_preparation import CONSTANT, PreparedTable
 from coterie.preparation.name_lists import shell_names

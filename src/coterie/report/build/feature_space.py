@@ -12,7 +12,7 @@ from coterie.core.arrays import Array
 from coterie.core.protocols import GaussianClusters
 from coterie.data.row_sample import sample_rows
 from coterie.plots.cloud import Cloud
-from coterie.plots.ellipses_plot import gaussian_components
+from coterie.plots.ellipses_display import gaussian_components
 from coterie.plots.neighbour_map import LITTLE
 from coterie.plots.projection import WIDE, Groups, Rows, View, as_rows
 from coterie.preparation.fit_preparation import PreparedTable

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.core.protocols import can_predict
-from coterie.plots.convergence_plot import Starts
+from coterie.plots.convergence_display import Starts
 from coterie.preparation.column_selection import DISTANCE, LABEL, NAME, NOISE, PROBABILITY
 
 BLOCK_ROWS = 8192
@@ -30,6 +30,7 @@ class FittedModel:
     recording: Any = None  # the iterations of the fit, if they were recorded (`coterie.traces.Recording`)
     restarts: Starts | None = None  # the objectives of every restart, if there were several
     sweep_ks: tuple[int, ...] | None = None  # numbers of clusters of the sweep that it is from
+    is_renumbered: bool = False  # whether clusters have other numbers than in the fit
 
     def columns(self, X: Any, rows: Any, *, names: Sequence[str] | None = None) -> dict[str, NDArray[Any]]:
         """Labels of some rows, with names if there are any, and distances and probabilities if the model has them."""

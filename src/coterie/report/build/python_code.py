@@ -34,6 +34,11 @@ SCALES = {
     ),
 }
 
+NUMBERED = (
+    "_, first, labels = np.unique(labels, return_index=True, return_inverse=True)",
+    "labels = np.argsort(np.argsort(first))[labels]  # clusters are numbered by their first rows",
+)
+
 
 def fit_code(
     source: ReportSource, name: str, k: int | str | None, fit: FittedModel, sample: int | None = None
@@ -47,9 +52,10 @@ def fit_code(
         rows, weight = "X[rows]", "weight[rows]"
     weight_argument = f", sample_weight={weight}" if source.weight is not None else ""
     labels = "model.labels_" if rows == "X" else "model.predict(X)"
+    numbered = NUMBERED if fit.is_renumbered else ()
     if algorithm_of(name).mixed:
         call = call.replace("coterie.Mixture(", f"coterie.Mixture.from_frame({rows}, ", 1)
-        return _code(source, [*lines, f"model = {call[:-1]}{weight_argument})", f"labels = {labels}"])
+        return _code(source, [*lines, f"model = {call[:-1]}{weight_argument})", f"labels = {labels}", *numbered])
     if fit.sweep_ks is not None:
         has_zeros = _has_zero_weights(prepared)
         arguments = _without_zero_weights(rows, weight_argument, has_zeros)
@@ -57,7 +63,7 @@ def fit_code(
         labels = "model.predict(X)" if has_zeros else labels
     else:
         model = f"{call}.fit({rows}{weight_argument})"
-    return _code(source, [*lines, f"model = {model}", f"labels = {labels}"])
+    return _code(source, [*lines, f"model = {model}", f"labels = {labels}", *numbered])
 
 
 def choice_code(

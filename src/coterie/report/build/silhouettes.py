@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.distances import as_distance
-from coterie.plots.silhouette_plot import SilhouetteDisplay
+from coterie.plots.silhouette_display import SilhouetteDisplay
 from coterie.preparation.fit_preparation import PreparedTable
 from coterie.report.html.report import Absent
 from coterie.selection.criteria import metric_of

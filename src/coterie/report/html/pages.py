@@ -8,7 +8,7 @@ from coterie.report.formatting import short_name
 from coterie.report.html.charts.bars import bars
 from coterie.report.html.charts.convergence import convergence, text_without_curve
 from coterie.report.html.charts.dendrogram import dendrogram
-from coterie.report.html.charts.density_tree import condensed_tree, reachability_plot
+from coterie.report.html.charts.density_tree import condensed_tree, reachability_display
 from coterie.report.html.charts.profiles import boxes, means, shares
 from coterie.report.html.charts.series import series
 from coterie.report.html.charts.silhouettes import CERTAINTY, SILHOUETTES, areas
@@ -163,7 +163,7 @@ def _hierarchy(report: Report) -> Markup:
     figures = []
     if report.density is not None:
         density = plain(report.density)
-        figures = [reachability_plot(density), condensed_tree(density)]
+        figures = [reachability_display(density), condensed_tree(density)]
     return section("hierarchy", SECTIONS["hierarchy"], figures, drawn)
 
 

@@ -14,7 +14,7 @@ HEIGHT, SLIM_HEIGHT = 300.0, 220.0
 LEGEND = 30  # maximum number of entries
 
 
-def reachability_plot(data: Mapping[str, Any]) -> Markup:
+def reachability_display(data: Mapping[str, Any]) -> Markup:
     """Distances at which rows are connected to the rows before them: valleys are clusters."""
     edges, heights, labels = data["edges"], data["heights"], data["labels"]
     names = [short_name(name) for name in data["names"]]

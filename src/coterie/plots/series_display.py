@@ -14,9 +14,10 @@ from coterie.data.row_sample import sample_rows
 from coterie.distances.series import Series, as_series
 from coterie.errors import ParameterError
 from coterie.kmeans.time_series_kmeans import TimeSeriesKMeans
+from coterie.metrics.model_labels import check_fitted
 from coterie.palette import INK, colours
 from coterie.plots.display import Display, caption, drawn_display
-from coterie.plots.projection import Groups, as_groups, check_fitted, groups_of_model
+from coterie.plots.projection import Groups, as_groups, groups_of_model
 
 LINES, ALL_LINES, MIN_LINES = 40, 400, 6  # series that are drawn: of a cluster, of all clusters, and of each at least
 MAX_CLUSTERS = 24  # panels

@@ -11,10 +11,11 @@ from coterie.core.formatting import count
 from coterie.core.protocols import can_predict
 from coterie.data.row_sample import sample_rows
 from coterie.errors import InputError, ParameterError
+from coterie.metrics.model_labels import check_alike, check_fitted
 from coterie.palette import INK, blends
 from coterie.plots.cloud import Cloud, n_bins_for, notes
 from coterie.plots.display import Display, caption, drawn_display
-from coterie.plots.projection import MANY, SHOWN, Groups, Rows, View, as_rows, call_method, check_fitted, grid_centers
+from coterie.plots.projection import MANY, SHOWN, Groups, Rows, View, as_rows, call_method, grid_centers
 
 MAX_VALUES = 400_000  # maximum number of responsibilities that are stored
 SURE = 0.9  # rows whose largest responsibility is below this are counted as uncertain
@@ -46,7 +47,9 @@ class ResponsibilitiesDisplay(Display):
                 f"{type(model).__name__} has no predict_proba, so no responsibilities: use plots.clusters"
             )
         index = _sample(len(rows.X), call_method(model, "predict_proba", rows.X_with_nan[:1]).shape[1])
-        display = cls._build(rows, index, call_method(model, "predict_proba", rows.X_with_nan[index]), columns)
+        shares = call_method(model, "predict_proba", rows.X_with_nan[index])
+        check_alike(model, rows.X_with_nan[index], shares.argmax(axis=1))
+        display = cls._build(rows, index, shares, columns)
         if len(rows.columns) == 1:
             display = display._with_exact_bands(model, rows.X.dtype)
         return display._plot_into(ax)

@@ -7,9 +7,9 @@ import numpy as np
 
 from coterie.core.formatting import count
 from coterie.errors import ParameterError
+from coterie.metrics.model_labels import check_fitted
 from coterie.palette import FAINT, INK, MARK, OKABE_ITO
 from coterie.plots.display import Display, caption, plain_numbers
-from coterie.plots.projection import check_fitted
 
 
 class Starts:

@@ -10,9 +10,9 @@ from coterie.core.arguments import not_negative
 from coterie.core.arrays import Array
 from coterie.core.formatting import count
 from coterie.errors import InputError, ParameterError
+from coterie.metrics.model_labels import check_fitted
 from coterie.palette import MARK, NOISE, colours
 from coterie.plots.display import Display, caption
-from coterie.plots.projection import check_fitted
 
 BINS = 400  # bars of a figure
 

@@ -12,9 +12,9 @@ from coterie.core.protocols import is_estimator
 from coterie.errors import InputError, ParameterError
 from coterie.hierarchy.cut import cut
 from coterie.hierarchy.tree import Tree, as_tree
+from coterie.metrics.model_labels import check_fitted
 from coterie.palette import INK, MARK, colours
 from coterie.plots.display import Display, caption
-from coterie.plots.projection import check_fitted
 
 MERGES = 40  # merges that are drawn by default
 LABELS = 60  # maximum number of leaves with labels

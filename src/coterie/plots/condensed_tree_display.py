@@ -10,7 +10,7 @@ from coterie.core.arrays import Array
 from coterie.core.formatting import count
 from coterie.palette import INK, NOISE, colours
 from coterie.plots.display import Display, caption
-from coterie.plots.reachability_plot import check_density_tree
+from coterie.plots.reachability_display import check_density_tree
 
 BOXES = 60  # clusters that are drawn by default
 

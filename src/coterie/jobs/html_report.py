@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from coterie.core import writing
-from coterie.core.arguments import as_rng
+from coterie.core.arguments import as_rng, in_order
 from coterie.core.progress import Callback, silent
 from coterie.core.progress_bar import shown_progress
 from coterie.core.protocols import is_estimator
@@ -53,6 +53,7 @@ class HTMLReport:
         return str(embedded(self.html, HEIGHT))
 
 
+@in_order("make_report(X, labels)")
 def make_report(
     X: Any,
     labels: Any,

@@ -18,9 +18,10 @@ from coterie.distances.series import as_series
 from coterie.errors import InputError
 from coterie.kmeans.time_series_kmeans import TimeSeriesKMeans
 from coterie.metrics import silhouette_samples
+from coterie.metrics.model_labels import check_fitted
 from coterie.palette import INK, MARK, colours
 from coterie.plots.display import Display, amount, caption
-from coterie.plots.projection import Groups, as_groups, as_rows, check_fitted, groups_of_model
+from coterie.plots.projection import Groups, as_groups, as_rows, groups_of_model
 from coterie.selection.criteria import metric_of
 
 MAX_CLUSTERS = 30  # that are drawn
