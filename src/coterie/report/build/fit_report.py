@@ -47,7 +47,7 @@ def build(
     if isinstance(silhouettes, SilhouetteDisplay):
         silhouettes = replace(silhouettes, names=list(names))
     space = feature_space(prepared, threads)
-    means = profiles.means(prepared, space, result.clusters, names)
+    means = profiles.means(prepared, codes, result.clusters, names, threads)
     callback(Progress("report: stability"))
     stability = reliability.resampling_stability(prepared, len(names), model, seed, threads)
     callback(Progress("report: checks"))
