@@ -49,7 +49,11 @@ def people(folder) -> Path:
 def done(capsys, *arguments: str) -> dict:
     assert main([*arguments, "--json", "-q"]) == 0, capsys.readouterr().err
     result = json.loads(capsys.readouterr().out)
-    return {key: value for key, value in result.items() if key not in ("seconds", "output", "model", "report_size")}
+    return {
+        key: value
+        for key, value in result.items()
+        if key not in ("seconds", "total_seconds", "output", "model", "report_size")
+    }
 
 
 def bytes_of(*names: str) -> list[bytes]:

@@ -62,7 +62,10 @@ class ConvergenceDisplay(Display):
         if hasattr(history, "lower_bound"):
             return cls("evidence lower bound", [history.iteration], [history.lower_bound], 0)._plot_into(ax)
         values = np.asarray(history, dtype=np.float64)
-        return cls("objective", [np.arange(len(values))], [values], 0)._plot_into(ax)
+        first = (
+            getattr(model, "n_iter_", len(values) - 1) + 1 - len(values)
+        )  # 1 if the objective of the initialisation is not known
+        return cls("objective", [first + np.arange(len(values))], [values], 0)._plot_into(ax)
 
     @classmethod
     def from_result(cls, starts: Starts, *, ax: Any = None) -> Self:

@@ -146,7 +146,7 @@ class JobResult(TableResult):
         int | None
     )  # of the best restart; None if the algorithm has none, or the fit was made while K was chosen
     converged: bool
-    seconds: float | None  # time of the fit, without reading and writing; None if there was no fit
+    seconds: float | None  # time of the fit alone; None if there was none, or if it was made while K was chosen
     clusters: tuple[ClusterSummary, ...]
     labels: "NDArray[Any]" = field(
         repr=False, compare=False
@@ -160,6 +160,7 @@ class JobResult(TableResult):
     rule_cost_ratio: float | None = None  # K-means cost of a threshold tree over that of the clusters
     neighbour_map: NeighbourMapSummary | None = None  # of the report, if it has one
     noise: int | None = None  # number of rows in no cluster; None for algorithms without noise
+    total_seconds: float | None = None  # of the whole job, with reading, choosing K, describing and writing
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from coterie.preparation.column_selection import EXCLUDED, NOT_SELECTED, ROW_NAM
 from coterie.preparation.fit_preparation import CONSTANT, PreparedTable
 from coterie.preparation.name_lists import shell_names
 from coterie.preparation.preparation import Preparation
+from coterie.preparation.scaling import blocks
 from coterie.preparation.transforms import feature_name
 from coterie.report.build.cluster_moments import observed_moments
 from coterie.report.build.fitted_model import FittedModel
@@ -26,7 +27,6 @@ from coterie.report.results import ClusterSummary, Trait
 TRAITS_SHOWN = 3
 SMALL_SHARE = 0.01
 MUCH_NOISE = 0.5  # share of noise above which there is a warning
-SHARE_TOLERANCE = 1e-6
 ROUNDING = 1e-12  # means below this share of the standard deviation are rounding errors
 EXPECTED = (EXCLUDED, NOT_SELECTED, CONSTANT, ROW_NAMES, ROW_WEIGHTS)  # reasons without a note
 
@@ -40,7 +40,7 @@ def summaries(
     sizes, missing = np.bincount(labels, minlength=k), prepared.missing_by_cluster(labels, k)
     means = np.where(np.abs(clusters.means) <= ROUNDING * np.sqrt(clusters.variance), 0.0, clusters.means)
     categories = _categories(prepared.preparation)
-    is_share = _is_share(categories, means, clusters.mean, clusters.variance)
+    is_share = _is_binary(prepared.observed)
     mass = sizes if prepared.weight is None else np.bincount(labels, prepared.weight, k)
     mean_silhouettes = [] if isinstance(silhouettes, Absent) else silhouettes.means.tolist()
     shapes = series_traits(prepared.rows.X, labels, k, prepared.weight) if prepared.preparation.series else None
@@ -108,15 +108,12 @@ def _categories(preparation: Preparation) -> list[tuple[str, str] | None]:
     return [*[None] * len(preparation.numbers), *one_hot]
 
 
-def _is_share(
-    categories: Sequence[object], means: NDArray[np.floating], overall: NDArray[np.floating],
-    variance: NDArray[np.floating],
-) -> NDArray[np.bool_]:  # fmt: skip
-    """Whether means of a column are shares: of one-hot columns, and of numbers that are all 0 or 1."""
-    with np.errstate(invalid="ignore"):
-        in_range = ~((means < -SHARE_TOLERANCE) | (means > 1 + SHARE_TOLERANCE)).any(axis=0)
-        is_binary = in_range & (np.abs(variance - overall * (1 - overall)) < SHARE_TOLERANCE)
-    return np.array([category is not None for category in categories]) | is_binary
+def _is_binary(X: NDArray[np.floating]) -> NDArray[np.bool_]:
+    """Whether the values of a column are all 0 or 1, so that its means are shares; missing values are ignored."""
+    result = np.ones(X.shape[1], dtype=bool)
+    for block in blocks(X):
+        result &= ((block == 0) | (block == 1) | np.isnan(block)).all(axis=0)
+    return result
 
 
 def table_fields(table: Table, prepared: PreparedTable, weight: str | None, seed: int) -> dict[str, Any]:
