@@ -62,9 +62,7 @@ class ConvergenceDisplay(Display):
         if hasattr(history, "lower_bound"):
             return cls("evidence lower bound", [history.iteration], [history.lower_bound], 0)._plot_into(ax)
         values = np.asarray(history, dtype=np.float64)
-        first = (
-            getattr(model, "n_iter_", len(values) - 1) + 1 - len(values)
-        )  # 1 if the objective of the initialisation is not known
+        first = int(hasattr(model, "n_steps_"))  # batches have no objective of the initialisation
         return cls("objective", [first + np.arange(len(values))], [values], 0)._plot_into(ax)
 
     @classmethod

@@ -33,8 +33,8 @@ class FittedModel:
 
     @property
     def iterations(self) -> int | None:
-        """Number of iterations of the fit; None if there are none, or only those of a sweep over K."""
-        return None if self.iterated is None else int(self.iterated.n_iter_)
+        """Number of iterations, or of batches, of the fit; None if there are none, or only those of a sweep over K."""
+        return None if self.iterated is None else int(getattr(self.iterated, "n_steps_", self.iterated.n_iter_))
 
     def columns(self, X: Any, rows: Any, *, names: Sequence[str] | None = None) -> dict[str, NDArray[Any]]:
         """Labels of some rows, with names if there are any, and distances and probabilities if the model has them."""
