@@ -185,8 +185,8 @@ def convergence_of(fit: FittedModel | None) -> ConvergenceDisplay | Absent:
     if getattr(fit.iterated, "history_", None) is None:
         return Absent("This algorithm has no iterations.")
     final = ConvergenceDisplay.from_estimator(fit.iterated)
-    if fit.restarts is None or final.label != "objective" or not fit.restarts.histories:
+    if fit.restarts is None or final.label != "objective" or len(fit.restarts.histories) < 2:
         return final
     restarts = ConvergenceDisplay.from_result(fit.restarts)
-    # A search continues from the best restart, and other algorithms call back once a batch: their history is shown.
+    # A search continues from the best restart; the history of the search is shown then.
     return restarts if np.array_equal(restarts.values[restarts.best], final.values[0]) else final
