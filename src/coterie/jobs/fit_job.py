@@ -1,6 +1,5 @@
 """The command ``coterie fit``: read, prepare, choose K, fit, summarise, write."""
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -69,13 +68,9 @@ class ClusteredTable:
 
 
 def execute(job: Job, callback: Callback) -> JobResult:
-    start = time.perf_counter()
     check_job(job)
-    result = (_execute_on_cluster if is_read_by_workers(job) else _execute_here)(job, callback)
-    return replace(result, total_seconds=time.perf_counter() - start)
-
-
-def _execute_here(job: Job, callback: Callback) -> JobResult:
+    if is_read_by_workers(job):
+        return _execute_on_cluster(job, callback)
     _check_outputs(job)
     table = job_table(job, callback)
     if job.output is not None:

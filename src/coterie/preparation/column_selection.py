@@ -347,6 +347,6 @@ def _nothing_to_use(table: Table, reasons: dict[str, str | None]) -> str:
     texts = [name for name, reason in reasons.items() if reason in (*CATEGORIES, FREE_TEXT)]
     fewest = min(texts, key=lambda name: table.column(name).n_unique(), default=None)
     remedy = f" Use --one-hot {shell_names(fewest)}, or pass embeddings." if fewest is not None else ""
-    sparse = [name for name, reason in reasons.items() if reason and reason.startswith(MOSTLY_MISSING)]
-    remedy = f" Use --include {shell_names(*sparse)}." if sparse else remedy
+    if sparse := [name for name, reason in reasons.items() if reason and reason.startswith(MOSTLY_MISSING)]:
+        return f"no column of {table.name} can be used ({listed}). Use --include {shell_names(*sparse)}."
     return f"no numeric columns in {table.name} ({listed}).{remedy}"

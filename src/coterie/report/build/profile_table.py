@@ -36,9 +36,9 @@ def profile_table(
         columns["rule precision"] = [None if rule is None else rule.precision for rule in rules]
     members = [np.flatnonzero(codes == j) for j in range(len(clusters))]
     for j, name in enumerate(preparation.numbers):
-        x = np.asarray(prepared.observed[:, j], dtype=np.float64)
-        medians = [_median(x[rows], None if prepared.weight is None else prepared.weight[rows]) for rows in members]
-        means = [one.means.get(name) for one in clusters]
+        x, weight = np.asarray(prepared.observed[:, [j]]), prepared.weight
+        medians = [quantiles(x[rows], [0.5], None if weight is None else weight[rows]).item() for rows in members]
+        means = [one.means.get(name, np.nan) for one in clusters]
         columns[f"{name} mean"] = [_in_units(preparation, name, mean) for mean in means]
         columns[f"{name} median"] = [_in_units(preparation, name, median) for median in medians]
     for column, values in preparation.categories.items():
@@ -50,13 +50,6 @@ def profile_table(
     return pl.DataFrame(columns, strict=False)
 
 
-def _median(x: NDArray[np.float64], w: NDArray[np.float64] | None) -> float | None:
-    present = ~np.isnan(x) if w is None else ~np.isnan(x) & (w > 0)
-    if not present.any():
-        return None
-    return float(quantiles(x[present, np.newaxis], [0.5], None if w is None else w[present])[0, 0])
-
-
-def _in_units(preparation: Preparation, name: str, value: float | None) -> float | str | None:
-    """The value without rounding errors; of an age in days, its date."""
-    return None if value is None else preparation.date_of(name, value) or float(f"{value:.{DIGITS}g}")
+def _in_units(preparation: Preparation, name: str, value: float) -> float | str | None:
+    """The value without rounding errors; of an age in days, its date; None if there is no value."""
+    return None if np.isnan(value) else preparation.date_of(name, value) or float(f"{value:.{DIGITS}g}")

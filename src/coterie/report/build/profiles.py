@@ -65,14 +65,10 @@ def spreads(prepared: PreparedTable, codes: NDArray[np.integer], profiles: Profi
     samples = [cluster[sample_rows(len(cluster), max_rows)] for cluster in members]
     rows, starts = np.concatenate(samples), np.cumsum([0, *map(len, samples)])
     X = prepared.observed[np.ix_(rows, columns)]
-    result = np.full((k, len(columns), len(QUANTILES)), np.nan)
+    result = np.empty((k, len(columns), len(QUANTILES)))
     weight = None if prepared.weight is None else prepared.weight[rows]
     for i, (start, stop) in enumerate(pairwise(starts.tolist())):
-        w = None if weight is None else weight[start:stop]
-        for j, x in enumerate(X[start:stop].T.astype(np.float64)):
-            mask = ~np.isnan(x) if w is None else ~np.isnan(x) & (w > 0)
-            if mask.any():
-                result[i, j] = quantiles(x[mask, np.newaxis], list(QUANTILES), None if w is None else w[mask])[:, 0]
+        result[i] = quantiles(X[start:stop], list(QUANTILES), None if weight is None else weight[start:stop]).T
     names = [profiles.columns[j] for j in columns]
     sampled = max_rows if (profiles.sizes > max_rows).any() else None
     return Spreads(profiles.names, profiles.sizes, names, len(profiles.columns), result, sampled)
