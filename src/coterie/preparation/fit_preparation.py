@@ -70,10 +70,9 @@ class PreparedTable:
 
     def missing_by_cluster(self, labels: NDArray[np.integer], k: int) -> dict[str, NDArray[np.integer]]:
         """Number of missing values in each of k clusters, of each column of the table that has some."""
-        names = [*self.preparation.numbers]
-        for name, values in self.preparation.categories.items():
-            names += [name] * len(values)
-        columns = {name: names.index(name) for name in self.rows.missing if self.has_missing}
+        names, categories = self.preparation.names, self.preparation.categories
+        firsts = {name: f"{name}={categories[name][0]}" if name in categories else name for name in self.rows.missing}
+        columns = {name: names.index(first) for name, first in firsts.items() if self.has_missing}
         return {name: np.bincount(labels[np.isnan(self.observed[:, j])], minlength=k) for name, j in columns.items()}
 
 
