@@ -156,8 +156,8 @@ def restored(
     stored = info["fit"]
     fitted = FittedModel(
         model=model, labels=labels, scores=info["scores"], iterated=None if info["iterations"] is None else model,
-        converged=info["converged"], seconds=stored.get("seconds"), options=stored["options"], notes=tuple(stored["notes"]),
-        warnings=tuple(stored["warnings"]),
+        converged=info["converged"], seconds=stored.get("seconds"), options=stored["options"],
+        notes=tuple(stored["notes"]), warnings=tuple(stored["warnings"]),
         sweep_ks=None if stored["sweep_ks"] is None else tuple(stored["sweep_ks"]),
     )  # fmt: skip
     choice = None if info.get("choice") is None else choice_from(info["choice"])
