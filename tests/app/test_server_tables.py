@@ -48,7 +48,7 @@ def test_few_incomplete_rows_are_dropped_at_first_and_the_page_says_so(penguins)
 
 
 def test_many_incomplete_rows_are_filled_at_first(client):
-    text = "a,b\n" + "".join(f"{i},{'' if i % 3 else i * i}\n" for i in range(60))
+    text = "a,b\n" + "".join(f"{i},{'' if i % 3 == 0 else i * i}\n" for i in range(60))
     view = client.post("/api/paste", {"text": text}).json
     assert view["preparation"]["missing"] == "median"
     assert view["preparation"]["rows_dropped"] == 0

@@ -250,7 +250,7 @@ def test_kmeans_uses_what_is_there_of_rows_with_holes(folder, capsys):
     (folder / "holes.csv").write_text("a,b\n1,1\n1.1,\n,1.2\n9,9\n9.1,\n,9.2\n", encoding="utf-8")
     result = fitted(capsys, "holes.csv", "-k", "2", "--missing", "ignore", "-o", "out.csv")
     assert same_partition(pl.read_csv(folder / "out.csv")["cluster"], [0, 0, 0, 1, 1, 1])
-    assert result["missing"] == "4 left as they are"
+    assert result["missing"] == "4 values in 2 columns left as they are"
 
 
 # Strict

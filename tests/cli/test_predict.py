@@ -108,7 +108,7 @@ def test_a_model_that_ignores_holes_does_so_unasked(folder, capsys):
     assert main(["fit", "holes.csv", *how]) == 0
     assert main(["predict", "m.safetensors", "holes.csv", "-o", "out.csv"]) == 0
     assert pl.read_csv(folder / "out.csv")["cluster"].equals(pl.read_csv(folder / "fitted.csv")["cluster"])
-    assert "4 left as they are" in capsys.readouterr().out
+    assert "4 values in 2 columns left as they are" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ def result():
         iterations=1,
         converged=True,
         seconds=0.126,
+        total_seconds=2.5,
         clusters=(
             ClusterSummary(0, 10_591, 0.8827, {"orders": 1.5, "basket": 40.0}, ()),
             ClusterSummary(
@@ -51,7 +52,7 @@ def test_the_text_has_the_data_the_fit_the_clusters_and_the_files(result):
     assert as_text(result).splitlines() == [
         "customers.csv  12,000 rows · 5 columns → using 2 numeric (skipped: city, id)",
         "scaling: standard · missing: dropped 1 row · seed 7",
-        "K-means, k = 2 · inertia 19,802 · converged after 1 iteration · best of 10 restarts · 0.13 s",
+        "K-means, k = 2 · inertia 19,802 · converged after 1 iteration · best of 10 restarts · 2.50 s · fit 0.13 s",
         "",
         "cluster    rows  share  stands out by",
         "      0  10,591  88.3%  no difference above 0.5 s.d.",

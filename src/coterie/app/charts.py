@@ -93,9 +93,8 @@ def _silhouettes(session: Session, run: Run, outcome: Outcome) -> Any:
 def _profiles(session: Session, run: Run, outcome: Outcome) -> Any:
     content = named_content(run, outcome)
     names = [one.display_name for one in content.clusters]
-    space = feature_space(content.members)
-    averages = profiles.means(content.members, space, content.clusters, names)
     codes = _codes(content)
+    averages = profiles.means(content.members, codes, content.clusters, names)
     spreads = profiles.spreads(content.members, codes, averages)
     categories = profiles.shares(content.table, content.members, codes, names, averages.sizes)
     parts = [means(plain(averages))] if averages.columns else []

@@ -15,6 +15,7 @@ from coterie.core.arrays import Array
 from coterie.data.row_sample import sample_rows
 from coterie.jobs.fit_job import ClusteredTable
 from coterie.plots.display import plain
+from coterie.report.build.cluster_moments import observed_moments
 from coterie.web import inner_range
 
 EXAMPLES = 10  # typical and untypical rows
@@ -36,7 +37,7 @@ def cluster_of(session: Session, run_id: str, label: str) -> dict[str, Any]:
     k = content.result.k
     return plain({
         **cluster_view(summary), "name": names_of(run, k)[summary.label], "color": colors_of(run, k)[summary.label],
-        "profile": _profile(outcome, content, summary.label),
+        "profile": _profile(content, summary.label),
         "distributions": _distributions(session, labels, summary.label),
         "typical": {"columns": table.table.columns, "rows": row_views(table, typical, outcome)},
         "untypical": {"columns": table.table.columns, "rows": row_views(table, untypical, outcome)},
@@ -56,25 +57,16 @@ def _examples(outcome: Outcome, members: Array) -> tuple[Array, Array, str]:
     return known[:EXAMPLES], known[::-1][:EXAMPLES], by
 
 
-def _profile(outcome: Outcome, content: ClusteredTable, label: int) -> list[dict[str, Any]]:
+def _profile(content: ClusteredTable, label: int) -> list[dict[str, Any]]:
     """Means of the cluster and of all rows in units of the table, and their difference in standard deviations."""
-    space, prepared = outcome.prepared.space, content.prepared
-    codes = (content.fitted.labels == label).astype(np.int64)
-    in_cluster = _mean(np.asarray(space.X[codes == 1], dtype=np.float64))
-    means = prepared.moments_in_units(np.stack([space.mean, in_cluster]), None, codes)[0][1]
-    overall = prepared.moments_in_units(space.mean[np.newaxis])[0][0]
+    members = content.members
+    moments, deviations = observed_moments(members, (content.labels == label).astype(np.int64), 2)
     return [
-        {
-            "column": name, "mean": float(means[j]), "overall": float(overall[j]),
-            "deviation": float((in_cluster[j] - space.mean[j]) / width) if (width := space.deviation[j]) > 0 else 0.0,
-        }
-        for j, name in enumerate(prepared.preparation.names)
-    ]  # fmt: skip
-
-
-def _mean(X: Array) -> Array:
-    present = ~np.isnan(X)
-    return np.where(present, X, 0.0).sum(axis=0) / np.maximum(present.sum(axis=0), 1)
+        {"column": name, "mean": float(mean), "overall": float(overall), "deviation": float(deviation)}
+        for name, mean, overall, deviation in zip(
+            members.preparation.names, moments.means[1], moments.mean, deviations[1], strict=True
+        )
+    ]
 
 
 def _distributions(session: Session, labels: Array, label: int) -> list[dict[str, Any]]:

@@ -106,7 +106,7 @@ def merged(run: Run, job: Job, parent: ClusteredTable, callback: Callback) -> Cl
     groups = np.asarray(run.groups, dtype=np.int64)
     labels = np.where(parent.fitted.labels < 0, -1, groups[parent.fitted.labels])
     fitted = replace(
-        parent.fitted, model=None, labels=labels, scores={}, recording=None, restarts=None, iterations=None,
+        parent.fitted, model=None, labels=labels, scores={}, recording=None, restarts=None, iterated=None,
         notes=("Clusters were merged by hand.",), warnings=(),
     )  # fmt: skip
     n_clusters = int(groups.max()) + 1
@@ -155,9 +155,9 @@ def restored(
         raise FieldError("The table has changed since this run: run it again.", "run", 409)
     stored = info["fit"]
     fitted = FittedModel(
-        model=model, labels=labels, scores=info["scores"], iterations=info["iterations"], converged=info["converged"],
-        seconds=info["seconds"], options=stored["options"], notes=tuple(stored["notes"]),
-        warnings=tuple(stored["warnings"]),
+        model=model, labels=labels, scores=info["scores"], iterated=None if info["iterations"] is None else model,
+        converged=info["converged"], seconds=stored.get("seconds"), options=stored["options"],
+        notes=tuple(stored["notes"]), warnings=tuple(stored["warnings"]),
         sweep_ks=None if stored["sweep_ks"] is None else tuple(stored["sweep_ks"]),
         is_renumbered=stored.get("is_renumbered", False),
     )  # fmt: skip

@@ -48,12 +48,13 @@ def info_of(outcome: Outcome, run: Run, *, stopped: bool, seconds: float) -> dic
         sizes[cluster.label] = cluster.rows
     measured = content.measured
     return plain(info | {
-        "seconds": seconds if result.seconds is None else result.seconds, "k": result.k, "scores": result.scores,
+        "k": result.k, "scores": result.scores,
         "sizes": sizes, "noise": result.noise, "converged": result.converged, "iterations": result.iterations,
         "silhouette": None if isinstance(measured, Absent) else measured.mean,
         "no_silhouette": measured.reason if isinstance(measured, Absent) else None,
         "clusters": [cluster_view(each) for each in content.clusters], "profile": _profile(content.clusters),
         "fit": {
+            "seconds": fitted.seconds,
             "options": {name: value for name, value in fitted.options.items() if _is_plain(value)},
             "notes": list(fitted.notes), "warnings": list(fitted.warnings),
             "sweep_ks": None if fitted.sweep_ks is None else list(fitted.sweep_ks),

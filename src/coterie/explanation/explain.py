@@ -152,10 +152,10 @@ def _counted(
     """Rules with their counts in all rows, the number of rows, and of those in no cluster."""
     k = len(descriptions)
     counts, weights = np.zeros((3, k), np.int64), np.zeros((3, k))  # in the cluster, fitting the rule, both
-    total, rows, noise = 0.0, 0, 0
+    total, rows, noise, is_weighted = 0.0, 0, 0, False
     for columns, codes, w in parts:
         is_member = codes >= 0
-        rows, noise = rows + columns.n, noise + int(columns.n - is_member.sum())
+        rows, noise, is_weighted = rows + columns.n, noise + int(columns.n - is_member.sum()), w is not None
         total += columns.n if w is None else float(w.sum())
         inside = codes[is_member]
         counts[0] += np.bincount(inside, minlength=k)
@@ -168,13 +168,15 @@ def _counted(
                 counts[i, j] += np.count_nonzero(each)
                 weights[i, j] += np.count_nonzero(each) if w is None else w[each].sum()
     rules = tuple(
-        _rule(name, conditions, counts[:, j], weights[:, j], total)
+        _rule(name, conditions, counts[:, j], weights[:, j], total, is_weighted)
         for j, (name, conditions) in enumerate(zip(names, descriptions, strict=True))
     )
     return rules, rows, noise
 
 
-def _rule(name: str, conditions: tuple[Condition, ...], counts: Array, weights: Array, total: float) -> Rule:
+def _rule(
+    name: str, conditions: tuple[Condition, ...], counts: Array, weights: Array, total: float, is_weighted: bool
+) -> Rule:
     inside, fitting, correct = weights.tolist()
     product = inside * (total - inside) * fitting * (total - fitting)
     rows, n_fitting, n_correct = counts.tolist()
@@ -187,4 +189,5 @@ def _rule(name: str, conditions: tuple[Condition, ...], counts: Array, weights: 
         coverage=correct / inside if inside > 0 else 0.0,
         precision=correct / fitting if fitting > 0 else 0.0,
         phi=(correct * total - inside * fitting) / product**0.5 if product > 0 else 0.0,
+        is_weighted=is_weighted,
     )

@@ -62,6 +62,7 @@ class Rule:
     coverage: float  # share of the cluster that satisfies the conditions; weighted if rows have weights
     precision: float  # share of the rows that satisfy the conditions that is in the cluster; weighted
     phi: float  # correlation of "satisfies the conditions" and "is in the cluster", from -1 to 1
+    is_weighted: bool = False  # whether rows have weights
 
     @property
     def describes(self) -> bool:
@@ -82,7 +83,8 @@ class Rule:
     def evidence(self) -> str:
         """How well the conditions describe the cluster, in words."""
         precision = f"{self.precision:.0%}" if self.precision == 1 or self.precision < 0.995 else "over 99%"
-        return f"{self.correct:,} of {count(self.rows)}, {precision} of rows that fit the rule"
+        whole = "the weight of rows" if self.is_weighted else "rows"
+        return f"{self.correct:,} of {count(self.rows)}, {precision} of {whole} that fit the rule"
 
     def __str__(self) -> str:
         if self.describes:

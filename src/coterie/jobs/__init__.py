@@ -5,6 +5,7 @@ Importing this module is cheap: NumPy, Polars and estimators are loaded when a j
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from difflib import get_close_matches
@@ -290,7 +291,9 @@ def run(job: Job, callback: Callback | None = None) -> results.JobResult:
     """
     from coterie.jobs.fit_job import execute
 
-    return _executed(execute, job, callback)
+    start = time.perf_counter()
+    result: results.JobResult = _executed(execute, job, callback)
+    return replace(result, total_seconds=time.perf_counter() - start)
 
 
 def _executed(execute: Any, job: TableJob, callback: Callback | None) -> Any:

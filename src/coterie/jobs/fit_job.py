@@ -34,6 +34,7 @@ from coterie.preparation.sklearn_steps import as_pipeline
 from coterie.report.build.cluster_names import check_names, named, names_by_label
 from coterie.report.build.cluster_rules import with_rules
 from coterie.report.build.cluster_summaries import (
+    description_notes,
     fit_warnings,
     not_converged,
     notes,
@@ -155,7 +156,7 @@ def describe(
     members, labels = clustered_rows(table, prepared, fitted.labels)
     measured = silhouettes(members, labels, fitted.model, job.threads)
     clusters = shares_of_all(summaries(members, labels, n_clusters, measured), members, prepared)
-    clusters, cost_ratio = with_rules(table, members, labels, clusters)
+    clusters, cost_ratio = with_rules(table, prepared, fitted.labels, clusters)
     clusters = named(clusters, job.names, n_clusters)
     names = names_by_label(clusters, n_clusters) if job.names else None
     columns = NewColumns(partial(fitted.columns, prepared.rows.model_input, names=names), prepared.rows.n)
@@ -293,7 +294,13 @@ def _result(
         rule_cost_ratio=cost_ratio,
         labels=prepared.rows.expand(fitted.labels),
         noise=int((fitted.labels < 0).sum()) if method.finds_k else None,
-        notes=(*table.notes, *notes(prepared), *choice_notes, *fitted.notes),
+        notes=(
+            *table.notes,
+            *notes(prepared),
+            *description_notes(prepared, job.weight),
+            *choice_notes,
+            *fitted.notes,
+        ),
         warnings=(
             *prepared.warnings,
             *(() if choice is None else choice.warnings),

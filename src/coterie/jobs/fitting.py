@@ -119,18 +119,12 @@ def is_renumbered(numbers: Any) -> bool:
 
 def fitted_model(model: Any, labels: Any, scores: dict[str, float], **fields: Any) -> FittedModel:
     """A `FittedModel` with iterations and convergence of the model, and the other fields as given or empty."""
-    defaults: dict[str, Any] = {"seconds": None, "options": {}, "notes": (), "warnings": ()}
     converged = bool(getattr(model, "converged_", True))
     # A fit of a sweep continues converged fits for other K: its last few iterations are not those of the whole fit.
     has_iterations = hasattr(model, "n_iter_") and not ("sweep_ks" in fields and converged)
-    return FittedModel(
-        model=model,
-        labels=np.asarray(labels),
-        scores=scores,
-        iterations=int(model.n_iter_) if has_iterations else None,
-        converged=converged,
-        **defaults | fields,
-    )
+    defaults: dict[str, Any] = {"seconds": None, "options": {}, "notes": (), "warnings": ()}
+    defaults["iterated"] = model if has_iterations else None
+    return FittedModel(model=model, labels=np.asarray(labels), scores=scores, converged=converged, **defaults | fields)
 
 
 def from_sweep(
@@ -143,6 +137,7 @@ def from_sweep(
     labels = np.asarray(model.labels_ if has_all_rows else model.predict(prepared.rows.model_input))
     is_same = watched is None or adjusted_rand_score(watched.labels, labels) == 1.0
     numbers = cluster_numbers(model, labels)
+    seen = {} if watched is None or not is_same else {"iterated": watched.iterated, "restarts": watched.restarts}
     return fitted_model(
         renumbered(model, numbers),
         numbers[labels],
@@ -152,6 +147,7 @@ def from_sweep(
         recording=None if watched is None else watched.recording,
         sweep_ks=tuple(sweep.ks.tolist()),
         is_renumbered=is_renumbered(numbers),
+        **seen,
     )
 
 

@@ -20,6 +20,7 @@ from coterie.jobs.prepared_model import read_model
 from coterie.jobs.training_summary import drift_warnings, unusual_rows
 from coterie.preparation import PreparationOptions
 from coterie.preparation.column_selection import DISTANCE, LABEL, NAME, NOISE, PROBABILITY, UNUSUAL
+from coterie.preparation.fit_preparation import PreparedTable
 from coterie.preparation.long_series import check_series, wide_series
 from coterie.preparation.missing_values import empty_warnings
 from coterie.preparation.one_hot import unknown_warnings
@@ -44,10 +45,12 @@ def execute(job: PredictJob, callback: Callback) -> PredictionResult:
     table = read(job.path, job.batch_rows, sheet=job.sheet, header_row=job.header_row, sql=job.sql)
     if job.series:
         table, preparation, rows = _series(job, saved, table, callback)
+        columns_read = table
     else:
         columns_read = read_columns(saved, table)
         preparation = load_preparation(saved, columns_read, job.missing)
         rows = preparation.apply(columns_read, callback)
+    prepared = PreparedTable(columns_read, rows, preparation, None, (), ())
     callback(Progress("predicting"))
     labels = np.asarray(model.predict(rows.model_input))
     names = names_of_model(model, labels, job.model.name)
@@ -79,7 +82,7 @@ def execute(job: PredictJob, callback: Callback) -> PredictionResult:
             *_unusual_warnings(unusual),
             *unknown_warnings(rows.unknown),
             *empty_warnings(rows.empty),
-            *drift_warnings(model, preparation, rows),
+            *drift_warnings(model, prepared),
         ),
         output=None if job.output is None else str(job.output),
         added=added,

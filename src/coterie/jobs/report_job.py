@@ -32,7 +32,7 @@ from coterie.preparation.sklearn_steps import load_preparation, read_columns
 from coterie.report.build import fit_report, python_code
 from coterie.report.build.cluster_names import names_of_model
 from coterie.report.build.cluster_rules import with_rules
-from coterie.report.build.cluster_summaries import notes, summaries, table_fields
+from coterie.report.build.cluster_summaries import description_notes, notes, summaries, table_fields
 from coterie.report.build.fitted_model import FittedModel
 from coterie.report.build.silhouettes import silhouettes
 from coterie.report.html.report import Absent, Report
@@ -162,9 +162,10 @@ def _from_model(table: Table, job: ReportJob, callback: Callback) -> tuple[Prepa
         labels = saved.model.predict(rows.model_input)
     fitted = fitted_model(saved.model, labels, scores_of(saved.model, rows.model_input, weight), seconds=0.0)
     title = f"{type(saved.model).__name__} of {job.model.name}"
-    drift = drift_warnings(saved.model, preparation, rows)
+    prepared = PreparedTable(columns_read, rows, preparation, weight, skipped, ())
+    drift = drift_warnings(saved.model, prepared)
     warnings = (*unknown_warnings(rows.unknown), *empty_warnings(rows.empty), *drift)
-    return PreparedTable(rows, preparation, weight, skipped, warnings), fitted, title
+    return replace(prepared, warnings=warnings), fitted, title
 
 
 def _result(
@@ -190,6 +191,6 @@ def _result(
         clusters=clusters,
         rule_cost_ratio=cost_ratio,
         labels=prepared.rows.expand(codes),
-        notes=(*table.notes, *notes(prepared)),
+        notes=(*table.notes, *notes(prepared), *description_notes(prepared, job.weight)),
         warnings=(*prepared.warnings, *warnings),
     )

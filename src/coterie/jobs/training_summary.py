@@ -12,7 +12,7 @@ from coterie.core.protocols import can_predict
 from coterie.core.training_summary import TrainingSummary
 from coterie.data.row_sample import sample_rows
 from coterie.preparation.fit_preparation import PreparedTable
-from coterie.preparation.preparation import Preparation, PreparedRows
+from coterie.preparation.preparation import PreparedRows
 from coterie.preparation.scaling import quantiles
 from coterie.report.formatting import number
 
@@ -48,14 +48,21 @@ def summarize_training(
         columns=prepared.preparation.numbers, quantiles=np.empty((0, 0)), shares=np.empty((0, 0)), rows=rows.n,
     )  # fmt: skip
     values = _scores(summary, model, rows, labels)
-    sample = rows.X[sample_rows(rows.n, QUANTILE_ROWS)][:, : len(prepared.preparation.numbers)]
-    cuts = quantiles(sample, list(PROBABILITIES)).T
-    shares = np.array([[np.mean(column <= cut) for cut in each] for column, each in zip(sample.T, cuts, strict=True)])
-    in_units = prepared.preparation.in_units(cuts.T, slice(len(cuts))).T
+    columns = _sample_columns(prepared)
+    cuts = np.array([quantiles(x[:, np.newaxis], list(PROBABILITIES))[:, 0] for x in columns])
+    shares = np.array([[np.mean(x <= cut) for cut in each] for x, each in zip(columns, cuts, strict=True)])
+    shape = len(columns), len(PROBABILITIES)
     return TrainingSummary(
-        score, _limit(values, score), centers, spread, method.directions, summary.columns, in_units,
-        shares.reshape(len(cuts), len(PROBABILITIES)), rows.n,
+        score, _limit(values, score), centers, spread, method.directions, summary.columns, cuts.reshape(shape),
+        shares.reshape(shape), rows.n,
     )  # fmt: skip
+
+
+def _sample_columns(prepared: PreparedTable) -> list[NDArray[np.float64]]:
+    """The values that each numeric column has in a sample of the rows."""
+    sample = prepared.observed[sample_rows(prepared.rows.n, QUANTILE_ROWS)]
+    columns = sample[:, : len(prepared.preparation.numbers)].T.astype(np.float64)
+    return [x[~np.isnan(x)] for x in columns]
 
 
 def unusual_rows(
@@ -67,26 +74,21 @@ def unusual_rows(
     return np.asarray(is_far | ~np.isfinite(values) | (labels < 0))
 
 
-def drift_warnings(model: Any, preparation: Preparation, rows: PreparedRows) -> tuple[str, ...]:
+def drift_warnings(model: Any, prepared: PreparedTable) -> tuple[str, ...]:
     """Warnings about columns whose distribution differs from that of the fit, if the model has a summary of it."""
-    summary = getattr(model, TRAINING_SUMMARY, None)
+    summary, rows, preparation = getattr(model, TRAINING_SUMMARY, None), prepared.rows, prepared.preparation
     if summary is None or rows.n < MIN_NEW_ROWS:
         return ()
     warnings = []
     noise = np.sqrt(1 / rows.n + 1 / max(1, summary.rows))
-    sample = sample_rows(rows.n, QUANTILE_ROWS)
+    columns = dict(zip(preparation.numbers, _sample_columns(prepared), strict=True))
     for j, (name, cuts, shares) in enumerate(zip(summary.columns, summary.quantiles, summary.shares, strict=True)):
-        if name not in preparation.numbers:
-            continue
-        index = preparation.numbers.index(name)
-        values = preparation.in_units(rows.X[sample][:, [index]], [index])[:, 0]
-        values = values[~np.isnan(values)]
+        values = columns.get(name, ())
         if len(values) < MIN_NEW_ROWS:
             continue
-        slack = 1e-9 * (1.0 + np.abs(cuts))  # values were scaled and scaled back
-        differences = np.array([np.mean(values <= cut) for cut in cuts + slack]) - shares
+        differences = np.array([np.mean(values <= cut) for cut in cuts]) - shares
         if np.abs(differences).max() > MOVED + noise:
-            outside = float(np.mean((values > cuts[MAX] + slack[MAX]) | (values < cuts[0] - slack[0])))
+            outside = float(np.mean((values > cuts[MAX]) | (values < cuts[0])))
             beyond = f"; {outside:.0%} of the rows are outside its range" if outside > 0 else ""
             now, then = (
                 preparation.date_of(name, median) or number(median)

@@ -62,7 +62,8 @@ class ConvergenceDisplay(Display):
         if hasattr(history, "lower_bound"):
             return cls("evidence lower bound", [history.iteration], [history.lower_bound], 0)._plot_into(ax)
         values = np.asarray(history, dtype=np.float64)
-        return cls("objective", [np.arange(len(values))], [values], 0)._plot_into(ax)
+        first = int(hasattr(model, "n_steps_"))  # batches have no objective of the initialisation
+        return cls("objective", [first + np.arange(len(values))], [values], 0)._plot_into(ax)
 
     @classmethod
     def from_result(cls, starts: Starts, *, ax: Any = None) -> Self:

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 
 import polars as pl
 
-from coterie.core.formatting import first_names, truncate
+from coterie.core.formatting import count, first_names, truncate
 from coterie.data.tables import delimited_text
 from coterie.data.tables.converted_table import ConvertedTable
 from coterie.data.tables.reader import Table
@@ -30,6 +30,7 @@ NOT_SELECTED = "not asked for"
 ROW_NAMES = "names the rows"
 ROW_WEIGHTS = "weight of the rows"
 FREE_TEXT = "text that hardly repeats"
+MOSTLY_MISSING = "mostly missing"
 FEW_VALUES = 20  # a text column with at most this many distinct values is categorical, however few rows there are
 MAX_ONE_HOT = 200  # distinct values of a column that --one-hot accepts
 MOSTLY = 0.9  # share of numbers above which a text column looks like a mistake
@@ -79,10 +80,12 @@ def reading_candidates(table: Table, options: PreparationOptions) -> list[str]:
 
 
 def select_columns(
-    table: Table, options: PreparationOptions, *, mixed: bool = False, known: Mapping[str, str] | None = None
-) -> ColumnSelection:
+    table: Table, options: PreparationOptions, *, mixed: bool = False, series: bool = False,
+    known: Mapping[str, str] | None = None,
+) -> ColumnSelection:  # fmt: skip
     """Select the columns named in the options; without names every numeric column that is not an identifier.
 
+    A column that is missing in more than half of the rows is used only if an option names it, or in a series.
     Categorical columns are used if they are one-hot encoded, or if the algorithm accepts categories (`mixed`).
     `known` are reasons that have been found already.
     """
@@ -92,14 +95,37 @@ def select_columns(
     reasons |= {name: role for name, role in roles.items() if name is not None}
     reasons |= dict.fromkeys(options.exclude, EXCLUDED)
     used = [name for name, reason in reasons.items() if reason is None]
+    if not series:
+        named = (*options.columns, *options.include, *options.one_hot)
+        reasons |= _mostly_missing(table, [name for name in used if name not in named])
+        used = [name for name in used if reasons[name] is None]
     if not used:
         raise InputError(_nothing_to_use(table, reasons))
     categories = tuple(name for name in used if name in options.one_hot or (mixed and _is_categorical(table, name)))
     return ColumnSelection(
         tuple(name for name in used if name not in categories),
         categories,
-        tuple(SkippedColumn(name, reason, OPTIONS.get(reason, "")) for name, reason in reasons.items() if reason),
+        tuple(SkippedColumn(name, reason, _option(reason)) for name, reason in reasons.items() if reason),
     )
+
+
+def mostly_missing_reason(missing: int, rows: int) -> str | None:
+    """The reason to skip a column with so many missing values; None if at least half of the values are there."""
+    return f"{MOSTLY_MISSING} ({missing:,} of {count(rows)})" if 2 * missing > rows else None
+
+
+def _mostly_missing(table: Table, names: Sequence[str]) -> dict[str, str | None]:
+    """Reasons to skip some of these columns."""
+    missing = dict.fromkeys(names, 0)
+    for batch in table.batches(names) if names else ():
+        for column in batch:
+            missing[column.name] += column.null_count()
+            missing[column.name] += int(column.is_nan().sum()) if column.dtype.is_float() else 0
+    return {name: mostly_missing_reason(n, table.n_rows) for name, n in missing.items()}
+
+
+def _option(reason: str) -> str:
+    return INCLUDE if reason.startswith(MOSTLY_MISSING) else OPTIONS.get(reason, "")
 
 
 def check_column(name: str, columns: Sequence[str]) -> None:
@@ -321,4 +347,6 @@ def _nothing_to_use(table: Table, reasons: dict[str, str | None]) -> str:
     texts = [name for name, reason in reasons.items() if reason in (*CATEGORIES, FREE_TEXT)]
     fewest = min(texts, key=lambda name: table.column(name).n_unique(), default=None)
     remedy = f" Use --one-hot {shell_names(fewest)}, or pass embeddings." if fewest is not None else ""
+    if sparse := [name for name, reason in reasons.items() if reason and reason.startswith(MOSTLY_MISSING)]:
+        return f"no column of {table.name} can be used ({listed}). Use --include {shell_names(*sparse)}."
     return f"no numeric columns in {table.name} ({listed}).{remedy}"

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import polars as pl
@@ -46,6 +47,7 @@ ONE_UNIT = 20.0  # largest standard deviation of columns of one unit, as a multi
 class PreparedTable:
     """Rows for an algorithm, and the preparation that was fitted."""
 
+    table: Table  # with the columns of the preparation
     rows: PreparedRows
     preparation: Preparation
     weight: NDArray[np.float64] | None  # (n,)
@@ -53,28 +55,25 @@ class PreparedTable:
     warnings: tuple[str, ...]
     notes: tuple[str, ...] = ()  # how columns were read, transformed and scaled
 
-    def moments_in_units(
-        self, means: Matrix, deviations: Matrix | None = None, labels: NDArray[np.integer] | None = None
-    ) -> tuple[Matrix, Matrix]:
-        """Means (k, d) and standard deviations of scaled rows in the units of the table, for clusters or for all rows.
+    @cached_property
+    def observed(self) -> Matrix:
+        """The rows as in the table (n, d), with one-hot columns; NaN for missing values, even if they were filled."""
+        if self.preparation.is_identity and not self.rows.missing:
+            return self.rows.X
+        raw = self.preparation.read_rows(self.table)
+        return selected_rows(self.table, raw.X, self.rows.row_mask[raw.row_mask])
 
-        Those of transformed columns are computed from the rows: the exponential of a mean is not the mean.
-        """
-        columns = slice(means.shape[1])
-        result, spread = self.preparation.unscaled(means, columns), self.preparation.units[1][columns]
-        widths = spread * (np.zeros_like(means) if deviations is None else deviations)
-        codes = np.zeros(self.rows.n, dtype=np.int64) if labels is None else labels
-        weight = np.ones(self.rows.n) if self.weight is None else self.weight
-        for j in self.preparation.transformed:
-            values = self.preparation.in_units(self.rows.X[:, [j]], [j])[:, 0]
-            w = np.where(np.isnan(values), 0.0, weight)
-            values = np.nan_to_num(values)
-            with np.errstate(invalid="ignore", divide="ignore"):
-                mass = np.bincount(codes, w, len(means))
-                result[:, j] = np.bincount(codes, w * values, len(means)) / mass
-                squares = np.bincount(codes, w * (values - result[codes, j]) ** 2, len(means))
-                widths[:, j] = np.sqrt(squares / mass)
-        return result, widths
+    @property
+    def has_missing(self) -> bool:
+        """Whether values of `observed` are missing."""
+        return self.rows.has_missing or bool(self.rows.missing and self.preparation.missing != "drop")
+
+    def missing_by_cluster(self, labels: NDArray[np.integer], k: int) -> dict[str, NDArray[np.integer]]:
+        """Number of missing values in each of k clusters, of each column of the table that has some."""
+        names, categories = self.preparation.names, self.preparation.categories
+        firsts = {name: f"{name}={categories[name][0]}" if name in categories else name for name in self.rows.missing}
+        columns = {name: names.index(first) for name, first in firsts.items() if self.has_missing}
+        return {name: np.bincount(labels[np.isnan(self.observed[:, j])], minlength=k) for name, j in columns.items()}
 
 
 def prepare(table: Table, options: PreparationOptions, method: Algorithm, callback: Callback = silent) -> PreparedTable:
@@ -86,7 +85,7 @@ def prepare(table: Table, options: PreparationOptions, method: Algorithm, callba
     detected = detect_readings(table, options, reading_candidates(table, options), kinds)
     table = converted(table, detected.readings)
     options = with_parts(options, detected.readings)
-    selection = select_columns(table, options, mixed=method.mixed, known=detected.reasons)
+    selection = select_columns(table, options, mixed=method.mixed, series=method.series, known=detected.reasons)
     unscaled = _unscaled(table, selection, options.missing, method)
     raw = unscaled.read_rows(table, callback)
     weight = None if options.weight is None else row_weights(table, options.weight, raw.row_mask)
@@ -106,6 +105,7 @@ def prepare(table: Table, options: PreparationOptions, method: Algorithm, callba
     rows = fitted.finish(table, raw)
     equal_quartiles = [varying.numbers[j] for j in no_range]
     return PreparedTable(
+        table=table,
         rows=rows,
         preparation=fitted,
         weight=weight,
@@ -240,6 +240,19 @@ def _drop_duplicates(
     return *_select_numbers(preparation, raw, table, np.setdiff1d(np.arange(d), list(duplicates))), skipped
 
 
+def selected_rows(table: Table, X: Matrix, mask: NDArray[np.bool_]) -> Matrix:
+    """The rows of X in the mask, stored like the rows of the table; X itself if these are all."""
+    if mask.all():
+        return X
+    result = table.allocate((int(np.count_nonzero(mask)), X.shape[1]), X.dtype)
+    start = stop = 0
+    for block in blocks(X):
+        selected = block[mask[start : start + len(block)]]
+        result[stop : stop + len(selected)] = selected
+        start, stop = start + len(block), stop + len(selected)
+    return result
+
+
 def _select_numbers(
     preparation: Preparation, raw: RawRows, table: Table, numbers: NDArray[np.integer]
 ) -> tuple[Preparation, RawRows]:
@@ -258,7 +271,9 @@ def _select_numbers(
     X = table.allocate((len(raw.X), len(columns)), raw.X.dtype)
     for old, new in zip(blocks(raw.X), blocks(X, like=raw.X), strict=True):
         new[:] = old[:, columns]
-    return reduced, replace(raw, X=X)
+    missing = raw.counts.missing
+    used = np.concatenate([numbers, np.arange(n_numbers, len(missing))])
+    return reduced, replace(raw, X=X, counts=replace(raw.counts, missing=missing[used]))
 
 
 def _scale_of_vectors(

@@ -57,6 +57,11 @@ def empty_warnings(empty: int) -> tuple[str, ...]:
     )
 
 
+def extent(counts: NDArray[np.integer]) -> str:
+    """``221 values in 2 columns``."""
+    return f"{count(int(counts.sum()), 'value')} in {count(int(np.count_nonzero(counts)), 'column')}"
+
+
 def by_column(columns: tuple[str, ...], counts: NDArray[np.integer]) -> str:
     """``age: 190, income: 31``."""
     return ", ".join(f"{columns[j]}: {counts[j]:,}" for j in _most_frequent(counts))

@@ -27,8 +27,6 @@ FILL_VALUES = {  # strategies of SimpleImputer in scikit-learn
 
 Mask = NDArray[np.bool_]
 
-ROUNDING = {"float32": 2.0**-20, "float64": 2.0**-40}  # of scaling, relative to shift and spread
-
 
 @dataclass(frozen=True)
 class Preparation:
@@ -93,20 +91,16 @@ class Preparation:
         """Transforms by the index of the column."""
         return {self.numbers.index(name): transform for name, transform in self.transforms.items()}
 
-    def in_units(self, values: NDArray[np.floating], columns: Any = slice(None)) -> NDArray[np.float64]:
-        """Scaled values (..., columns) in the units of the table."""
-        result = self.unscaled(values, columns)
-        for i, j in enumerate(np.arange(len(self.names))[columns].tolist()):
-            if j in self.transformed:
-                result[..., i] = TRANSFORMS[self.transformed[j]].inverse(result[..., i])
-        return result
+    @property
+    def is_identity(self) -> bool:
+        """Whether values that are not missing stay as they are."""
+        return not any(self.shift) and set(self.spread) <= {1.0} and not self.transforms
 
-    def unscaled(self, values: NDArray[np.floating], columns: Any = slice(None)) -> NDArray[np.float64]:
-        """Scaled values (..., columns) before scaling; what is 0 but for rounding is 0."""
-        shift, spread = (each[columns] for each in self.units)
-        result = np.asarray(values * spread + shift, dtype=np.float64)
-        rounding = ROUNDING["float32" if self.single else "float64"] * (np.abs(shift) + spread)
-        return np.where(np.abs(result) <= rounding, 0.0, result)
+    def transformed_points(self, X: Matrix) -> NDArray[np.float64]:
+        """Rows of the table (m, d) transformed, but not scaled."""
+        points = np.array(X, dtype=np.float64)
+        apply_transforms(points, self.transformed)
+        return points
 
     def apply(self, table: Table, callback: Callback = silent) -> "PreparedRows":
         """The rows of `table`, prepared like those to which this was fitted."""
@@ -154,17 +148,18 @@ class Preparation:
                 row_mask[start : start + batch.height] = is_complete
                 values = values[is_complete]
             X[stop : stop + len(values)] = values
-            has_missing = has_missing or bool(np.isnan(values).any())
+            has_missing = has_missing or bool(np.isnan(values[:, : len(self.numbers)]).any())
             start, stop = start + batch.height, stop + len(values)
             callback(Progress(f"reading {table.name}", start, table.n_rows))
         self._check_values(counts)
         return RawRows(X[:stop], row_mask, counts, has_missing)
 
     def finish(self, table: Table, raw: "RawRows") -> "PreparedRows":
-        """Fill missing values and scale, in place."""
-        numbers = raw.X[:, : len(self.numbers)]
+        """Fill missing values and scale, in place; a row without a category has only zeros in its one-hot columns."""
+        numbers, one_hot_columns = np.hsplit(raw.X, [len(self.numbers)])
         if self.fill and raw.has_missing:
             fill_rows(numbers, np.array(self.fill))
+        fill_rows(one_hot_columns, np.zeros(one_hot_columns.shape[1]))
         scale_rows(numbers, np.array(self.shift), np.array(self.spread))
         model_input: Any = raw.X
         if self.mixed:
@@ -173,7 +168,9 @@ class Preparation:
         unknown = np.broadcast_to(raw.counts.unknown, len(self.categories)).tolist()
         by_column = dict(zip(self.categories, unknown, strict=True))
         empty, treatment = raw.counts.empty_rows if self.fill else 0, self._treatment(raw.counts)
-        return PreparedRows(raw.X, model_input, raw.row_mask, treatment, has_missing, by_column, empty)
+        counts = zip(self.columns, raw.counts.missing.tolist(), strict=True)
+        missing = {name: n for name, n in counts if n}
+        return PreparedRows(raw.X, model_input, raw.row_mask, treatment, has_missing, by_column, empty, missing)
 
     def _values(self, batch: pl.DataFrame) -> tuple[Matrix, Mask, MissingCounts]:
         """Numbers and one-hot columns of a batch, the mask of complete rows, and numbers of missing values."""
@@ -191,7 +188,8 @@ class Preparation:
             is_missing = np.column_stack([is_missing, *is_null])
             parts = [one_hot(batch[name], values) for name, values in self.categories.items()]
             unknown = [int((~part.any(axis=1) & ~null).sum()) for part, null in zip(parts, is_null, strict=True)]
-            X = np.hstack([X, np.hstack(parts).astype(X.dtype)])
+            present = [np.where(null[:, None], np.nan, part) for part, null in zip(parts, is_null, strict=True)]
+            X = np.hstack([X, np.hstack(present).astype(X.dtype)])
         is_incomplete: Mask = np.asarray(is_missing.any(axis=1))
         infinite = np.isinf(X[:, : len(self.numbers)]).sum(axis=0)
         counts = MissingCounts(
@@ -216,15 +214,19 @@ class Preparation:
             return "none"
         if self.missing == "drop":
             return f"dropped {count(counts.incomplete_rows)}"
-        treatment = "left as they are" if self.missing == "ignore" else f"filled with {FILL_VALUES[self.missing]}"
-        return f"{int(counts.missing.sum()):,} {treatment}"
+        if self.missing == "ignore":
+            return f"{missing_values.extent(counts.missing)} left as they are"
+        numbers, categories = np.split(counts.missing, [len(self.numbers)])
+        parts = [f"{missing_values.extent(numbers)} filled with {FILL_VALUES[self.missing]}"] if numbers.any() else []
+        parts += [f"{missing_values.extent(categories)} left without a category"] if categories.any() else []
+        return "; ".join(parts)
 
 
 @dataclass(frozen=True)
 class RawRows:
     """Values as in the table."""
 
-    X: Matrix  # (n, d)
+    X: Matrix  # (n, d) NaN where a value is missing, also in one-hot columns
     row_mask: Mask  # (rows of the table,) rows that are used
     counts: MissingCounts
     has_missing: bool
@@ -241,6 +243,7 @@ class PreparedRows:
     has_missing: bool  # whether X has missing values
     unknown: dict[str, int]  # for each categorical column the number of rows with a value that is no category
     empty: int  # number of rows without any value, all of whose values were filled
+    missing: dict[str, int]  # number of missing values of each column that has some, in all rows of the table
 
     @property
     def n(self) -> int:

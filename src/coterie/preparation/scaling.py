@@ -86,6 +86,7 @@ def quantiles(X: Matrix, probabilities: list[float], weight: Vector | None = Non
     """Quantiles of each column without missing values (len(probabilities), d), some columns at a time.
 
     They are interpolated linearly; with weights they are NumPy's ``averaged_inverted_cdf``, whose median is the same.
+    Those of a column without values are NaN.
     """
     n, d = X.shape
     step = max(1, COLUMNS // max(1, n * 8))
@@ -93,7 +94,9 @@ def quantiles(X: Matrix, probabilities: list[float], weight: Vector | None = Non
     for j in range(0, d, step):
         values = X[:, j : j + step].astype(np.float64)
         if weight is None:
-            parts.append(np.nanquantile(values, probabilities, axis=0))
+            is_empty = np.isnan(values).all(axis=0)
+            values[:, is_empty] = 0.0
+            parts.append(np.where(is_empty, np.nan, np.nanquantile(values, probabilities, axis=0)))
         else:
             parts.append(np.stack([_weighted_quantiles(x, probabilities, weight) for x in values.T], axis=1))
     return np.hstack(parts)
@@ -101,6 +104,8 @@ def quantiles(X: Matrix, probabilities: list[float], weight: Vector | None = Non
 
 def _weighted_quantiles(x: Vector, probabilities: list[float], weight: Vector) -> Vector:
     mask = ~np.isnan(x) & (weight > 0)
+    if not mask.any():
+        return np.full(len(probabilities), np.nan)
     order = np.argsort(x[mask], kind="stable")
     values, mass = x[mask][order], np.cumsum(weight[mask][order])
     targets = np.array(probabilities) * mass[-1]

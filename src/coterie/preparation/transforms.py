@@ -18,10 +18,9 @@ MIN_RATIO = 30.0  # of the quantiles 97.5 % and 2.5 %: values extend over more t
 
 @dataclass(frozen=True)
 class Transform:
-    """A function of the values of a column, its inverse, and the values that it accepts."""
+    """A function of the values of a column, and the values that it accepts."""
 
     forward: Callable[[Vector], Vector]
-    inverse: Callable[[Vector], Vector]
     minimum: float
     is_open: bool  # whether the minimum itself is not accepted
     title: str
@@ -33,9 +32,9 @@ class Transform:
 
 
 TRANSFORMS = {
-    "log": Transform(np.log, np.exp, 0.0, True, "logarithm"),
-    "log1p": Transform(np.log1p, np.expm1, -1.0, True, "logarithm of 1 + x"),
-    "sqrt": Transform(np.sqrt, np.square, 0.0, False, "square root"),
+    "log": Transform(np.log, 0.0, True, "logarithm"),
+    "log1p": Transform(np.log1p, -1.0, True, "logarithm of 1 + x"),
+    "sqrt": Transform(np.sqrt, 0.0, False, "square root"),
 }
 NO_TRANSFORM = "none"
 

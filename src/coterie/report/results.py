@@ -35,6 +35,7 @@ class TableResult(TextResult):
     scale: str  # how the columns were scaled: ``standard``, ``robust``, ``minmax`` or ``none``
     missing: str  # description of how missing values were handled
     seed: int  # of the random generator
+    missing_values: dict[str, int] = field(default_factory=dict)  # of columns that were used, in all rows of the table
     weight: str | None = None  # column of row weights, if any; means and shares are then weighted
     notes: tuple[str, ...] = ()  # decisions that were made automatically
     warnings: tuple[str, ...] = ()  # about the data or the fit
@@ -98,7 +99,10 @@ class Trait:
 
 @dataclass(frozen=True)
 class ClusterSummary:
-    """A cluster: its size, its means in the units of the table, and the columns in which it stands out."""
+    """A cluster: its size, its means in the units of the table, and the columns in which it stands out.
+
+    All are those of the values in the table, also if missing values were filled for the fit.
+    """
 
     label: int
     rows: int
@@ -108,6 +112,7 @@ class ClusterSummary:
     silhouette: float | None = None  # mean of its rows; None if it is not defined or was not computed
     name: str | None = None  # None if clusters have no names
     rule: "Rule | None" = None  # conditions that describe it; None if they were not searched
+    missing: dict[str, int] = field(default_factory=dict)  # number of missing values of each column that has some
 
     @property
     def display_name(self) -> str:
@@ -141,7 +146,7 @@ class JobResult(TableResult):
         int | None
     )  # of the best restart; None if the algorithm has none, or the fit was made while K was chosen
     converged: bool
-    seconds: float | None  # time of the fit, without reading and writing; None if there was no fit
+    seconds: float | None  # time of the fit alone; None if there was none, or if it was made while K was chosen
     clusters: tuple[ClusterSummary, ...]
     labels: "NDArray[Any]" = field(
         repr=False, compare=False
@@ -155,6 +160,7 @@ class JobResult(TableResult):
     rule_cost_ratio: float | None = None  # K-means cost of a threshold tree over that of the clusters
     neighbour_map: NeighbourMapSummary | None = None  # of the report, if it has one
     noise: int | None = None  # number of rows in no cluster; None for algorithms without noise
+    total_seconds: float | None = None  # of the whole job, with reading, choosing K, describing and writing
 
 
 @dataclass(frozen=True)

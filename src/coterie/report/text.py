@@ -230,7 +230,8 @@ def fit_line(result: JobResult) -> str:
         parts.append(f"{state} after {count(result.iterations, 'iteration')}")
     if isinstance(result.options.get("n_init"), int):
         parts.append(f"best of {count(result.options['n_init'], 'restart')}")
-    return " · ".join([*parts, *([] if result.seconds is None else [f"{result.seconds:.2f} s"])])
+    times = {"": result.total_seconds, "fit ": result.seconds}  # what the person waited for comes first
+    return " · ".join([*parts, *(f"{what}{time:.2f} s" for what, time in times.items() if time is not None)])
 
 
 def written_files(result: JobResult) -> list[str]:

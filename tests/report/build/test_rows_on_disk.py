@@ -314,22 +314,24 @@ def test_a_column_of_many_values_is_rejected(people, monkeypatch):
     assert asked.count("name") == 21  # 61 values are too many
 
 
-def test_shares_are_those_of_a_count_row_by_row(people):
+def test_shares_are_those_of_a_count_of_the_rows_with_a_value(people):
     rng = np.random.default_rng(0)
     codes = rng.integers(-1, 3, size=100)
     counts = profiles._counts(people, ["city"], codes, np.ones(100))["city"]
     sizes = np.bincount(codes[codes >= 0])
     found = profiles._shares("city", counts, False, ["0", "1", "2"], sizes, sizes.astype(np.float64))
-    texts = people.typed["city"].fill_null("(missing)").to_list()
-    inside = [text for text, code in zip(texts, codes, strict=True) if code >= 0]
+    texts = np.array(people.typed["city"].fill_null("(missing)").to_list())
+    is_missing = texts == "(missing)"
+    inside = texts[(codes >= 0) & ~is_missing].tolist()
     often = sorted(set(inside), key=lambda value: (-inside.count(value), value))
     assert len(often) > profiles.VALUES
-    assert found.values == [*often[:11], "all others"]
-    for j, value in enumerate(found.values):
-        for i in range(3):
-            own = [t == value or (value == "all others" and t not in found.values) for t in texts]
-            assert found.shares[i, j] == pytest.approx(np.array(own)[codes == i].mean())
-    np.testing.assert_allclose(found.shares.sum(axis=1), 1.0)
+    assert found.values == [*often[:11], "all others", "(missing)"]
+    for i in range(3):
+        for j, value in enumerate(found.values[:-1]):
+            own = ~np.isin(texts, found.values) if value == "all others" else texts == value
+            assert found.shares[i, j] == pytest.approx(own[(codes == i) & ~is_missing].mean())
+        assert found.shares[i, -1] == pytest.approx(is_missing[codes == i].mean())
+    np.testing.assert_allclose(found.shares[:, :-1].sum(axis=1), 1.0)
 
 
 def test_rows_far_down_are_called_by_their_own_names(people):

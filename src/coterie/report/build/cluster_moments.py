@@ -17,6 +17,7 @@ from coterie.core.stats import Stats
 from coterie.data.memory import MemorySource
 from coterie.data.row_sample import sample_rows
 from coterie.engines import as_engine
+from coterie.preparation.fit_preparation import PreparedTable
 
 ROWS: int | None = None  # rows of a part; None: depends on the shape
 PIVOT_ROWS = 1000  # rows whose medians are the pivot of the sums
@@ -62,6 +63,26 @@ def moments(
         total=float(squares.sum()),
         within=max(float(within.sum()), 0.0),
     )
+
+
+def observed_moments(
+    prepared: PreparedTable, labels: Array, k: int, threads: int | None = None
+) -> tuple[Moments, Array]:
+    """Moments in the units of the table, and differences of clusters from all rows in standard deviations (k, d).
+
+    Missing values are left out, also if they were filled. The differences in a transformed column are those of the
+    transformed values.
+    """
+    compute = partial(
+        moments, prepared.observed, labels, k, has_missing=prepared.has_missing, weight=prepared.weight, threads=threads
+    )
+    in_units = transformed = compute()
+    if prepared.preparation.transforms:
+        transformed = compute(points=prepared.preparation.transformed_points)
+    deviation = np.broadcast_to(np.sqrt(transformed.variance), transformed.means.shape)
+    differences = np.zeros_like(transformed.means)
+    np.divide(transformed.means - transformed.mean, deviation, out=differences, where=deviation > 0)
+    return in_units, np.nan_to_num(differences)
 
 
 def scatter(X: Array, codes: Array, means: Array, points: Points, A: Array, threads: int | None = None) -> Array:

@@ -24,10 +24,13 @@ MAX_CLUSTERS = 200  # beyond, the search would take too long
 def with_rules(
     table: Table, prepared: PreparedTable, labels: NDArray[np.integer], clusters: tuple[ClusterSummary, ...]
 ) -> tuple[tuple[ClusterSummary, ...], float | None]:
-    """The clusters with their rules, and the cost ratio of a threshold tree; unchanged where rules make no sense."""
+    """The clusters with their rules, and the cost ratio of a threshold tree; unchanged where rules make no sense.
+
+    Rows in no cluster (label -1) count among those that fit a rule.
+    """
     if prepared.preparation.series or not 2 <= len(clusters) <= MAX_CLUSTERS:
         return clusters, None
-    codes = np.searchsorted([one.label for one in clusters], labels)
+    codes = np.where(labels < 0, -1, np.searchsorted([one.label for one in clusters], labels))
     result = _explanation(table, prepared, codes, [one.display_name for one in clusters])
     described = tuple(replace(one, rule=rule) for one, rule in zip(clusters, result.rules, strict=True))
     return described, result.cost_ratio

@@ -8,14 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.algorithms import algorithm_of
-from coterie.core.formatting import count
+from coterie.core.formatting import count, first_names
 from coterie.data.tables.reader import Table
 from coterie.plots.silhouette_display import SilhouetteDisplay
 from coterie.preparation.column_selection import EXCLUDED, NOT_SELECTED, ROW_NAMES, ROW_WEIGHTS
 from coterie.preparation.fit_preparation import CONSTANT, PreparedTable
 from coterie.preparation.name_lists import shell_names
 from coterie.preparation.preparation import Preparation
-from coterie.report.build.cluster_moments import moments
+from coterie.preparation.scaling import blocks
+from coterie.preparation.transforms import feature_name
+from coterie.report.build.cluster_moments import observed_moments
 from coterie.report.build.fitted_model import FittedModel
 from coterie.report.build.series_features import series_traits
 from coterie.report.formatting import NOTABLE_DEVIATION
@@ -25,7 +27,6 @@ from coterie.report.results import ClusterSummary, Trait
 TRAITS_SHOWN = 3
 SMALL_SHARE = 0.01
 MUCH_NOISE = 0.5  # share of noise above which there is a warning
-SHARE_TOLERANCE = 1e-6
 ROUNDING = 1e-12  # means below this share of the standard deviation are rounding errors
 EXPECTED = (EXCLUDED, NOT_SELECTED, CONSTANT, ROW_NAMES, ROW_WEIGHTS)  # reasons without a note
 
@@ -33,24 +34,20 @@ EXPECTED = (EXCLUDED, NOT_SELECTED, CONSTANT, ROW_NAMES, ROW_WEIGHTS)  # reasons
 def summaries(
     prepared: PreparedTable, labels: NDArray[np.integer], k: int, silhouettes: SilhouetteDisplay | Absent
 ) -> tuple[ClusterSummary, ...]:
-    """A summary of each cluster that has rows; means and shares are weighted, missing values are ignored."""
-    rows, names = prepared.rows, prepared.preparation.names
-    clusters = moments(rows.X, labels, k, has_missing=rows.has_missing, weight=prepared.weight)
-    sizes, means = np.bincount(labels, minlength=k), prepared.moments_in_units(clusters.means, labels=labels)[0]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        deviations = np.nan_to_num((clusters.means - clusters.mean) / np.sqrt(clusters.variance))
-    deviation = np.sqrt(clusters.variance)[np.newaxis]
-    (overall,), (width,) = prepared.moments_in_units(clusters.mean[np.newaxis], deviation)
-    means = np.where(np.abs(means) <= ROUNDING * width, 0.0, means)
+    """A summary of each cluster that has rows, by the values in the table; means and shares are weighted."""
+    names = prepared.preparation.names
+    clusters, deviations = observed_moments(prepared, labels, k)
+    sizes, missing = np.bincount(labels, minlength=k), prepared.missing_by_cluster(labels, k)
+    means = np.where(np.abs(clusters.means) <= ROUNDING * np.sqrt(clusters.variance), 0.0, clusters.means)
     categories = _categories(prepared.preparation)
-    is_share = _is_share(categories, means, overall, width**2)
+    is_share = _is_binary(prepared.observed)
     mass = sizes if prepared.weight is None else np.bincount(labels, prepared.weight, k)
     mean_silhouettes = [] if isinstance(silhouettes, Absent) else silhouettes.means.tolist()
-    shapes = series_traits(rows.X, labels, k, prepared.weight) if prepared.preparation.series else None
+    shapes = series_traits(prepared.rows.X, labels, k, prepared.weight) if prepared.preparation.series else None
     result = []
     for i, label in enumerate(np.flatnonzero(sizes).tolist()):
         traits = [
-            Trait(names[j], float(deviations[label, j]), float(means[label, j]), float(overall[j]), categories[j])
+            Trait(names[j], float(deviations[label, j]), float(means[label, j]), float(clusters.mean[j]), categories[j])
             if is_share[j]
             else _number_trait(names[j], float(deviations[label, j]), float(means[label, j]), prepared.preparation)
             for j in _strongest(deviations[label], categories)
@@ -63,6 +60,7 @@ def summaries(
             share=float(mass[label] / mass.sum()),
             silhouette=mean_silhouettes[i] if mean_silhouettes else None,
             means={name: mean for name, mean in zip(names, means[label].tolist(), strict=True) if mean == mean},
+            missing={name: int(counts[label]) for name, counts in missing.items() if counts[label]},
             stands_out_by=tuple(trait for trait in traits if abs(trait.deviation) >= NOTABLE_DEVIATION),
         )
         result.append(cluster)
@@ -110,15 +108,12 @@ def _categories(preparation: Preparation) -> list[tuple[str, str] | None]:
     return [*[None] * len(preparation.numbers), *one_hot]
 
 
-def _is_share(
-    categories: Sequence[object], means: NDArray[np.floating], overall: NDArray[np.floating],
-    variance: NDArray[np.floating],
-) -> NDArray[np.bool_]:  # fmt: skip
-    """Whether means of a column are shares: of one-hot columns, and of numbers that are all 0 or 1."""
-    with np.errstate(invalid="ignore"):
-        in_range = ~((means < -SHARE_TOLERANCE) | (means > 1 + SHARE_TOLERANCE)).any(axis=0)
-        is_binary = in_range & (np.abs(variance - overall * (1 - overall)) < SHARE_TOLERANCE)
-    return np.array([category is not None for category in categories]) | is_binary
+def _is_binary(X: NDArray[np.floating]) -> NDArray[np.bool_]:
+    """Whether the values of a column are all 0 or 1, so that its means are shares; missing values are ignored."""
+    result = np.ones(X.shape[1], dtype=bool)
+    for block in blocks(X):
+        result &= ((block == 0) | (block == 1) | np.isnan(block)).all(axis=0)
+    return result
 
 
 def table_fields(table: Table, prepared: PreparedTable, weight: str | None, seed: int) -> dict[str, Any]:
@@ -133,6 +128,7 @@ def table_fields(table: Table, prepared: PreparedTable, weight: str | None, seed
         "skipped": prepared.skipped,
         "scale": prepared.preparation.scale,
         "missing": prepared.rows.treatment,
+        "missing_values": prepared.rows.missing,
         "weight": weight,
         "seed": seed,
     }
@@ -145,6 +141,20 @@ def notes(prepared: PreparedTable) -> tuple[str, ...]:
         if column.reason not in EXPECTED:
             by_reason.setdefault((column.reason, column.option), []).append(column.name)
     return (*prepared.notes, *(_skipped_note(reason, option, names) for (reason, option), names in by_reason.items()))
+
+
+def description_notes(prepared: PreparedTable, weight: str | None) -> tuple[str, ...]:
+    """What the numbers that describe clusters are: without missing values, of transformed values, weighted."""
+    notes, transforms = [], prepared.preparation.transforms
+    if prepared.has_missing and prepared.rows.missing:
+        counts = first_names([f"{name} {n:,}" for name, n in prepared.rows.missing.items()])
+        notes.append(f"descriptions leave out missing values: {counts} of {count(prepared.table.n_rows)}.")
+    if transforms:
+        features = first_names([feature_name(name, transform) for name, transform in transforms.items()])
+        notes.append(f"differences in s.d. are those of {features}; means and medians are of the values themselves.")
+    if weight is not None:
+        notes.append(f"shares, means, medians and rules are weighted by {weight}; numbers of rows are not.")
+    return tuple(notes)
 
 
 def _skipped_note(reason: str, option: str, names: list[str]) -> str:

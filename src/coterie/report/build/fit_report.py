@@ -47,7 +47,7 @@ def build(
     if isinstance(silhouettes, SilhouetteDisplay):
         silhouettes = replace(silhouettes, names=list(names))
     space = feature_space(prepared, threads)
-    means = profiles.means(prepared, space, result.clusters, names)
+    means = profiles.means(prepared, codes, result.clusters, names, threads)
     callback(Progress("report: stability"))
     stability = reliability.resampling_stability(prepared, len(names), model, seed, threads)
     callback(Progress("report: checks"))
@@ -180,12 +180,13 @@ def convergence_of(fit: FittedModel | None) -> ConvergenceDisplay | Absent:
     """The objective of every restart, or of the fit."""
     if fit is None:
         return Absent("The clusters were given: there was no fit.")
-    if getattr(fit.model, "history_", None) is None:
+    if fit.sweep_ks is not None and fit.iterated is None:
+        return Absent("The fit was made while K was chosen: it continued the fit for another K.")
+    if getattr(fit.iterated, "history_", None) is None:
         return Absent("This algorithm has no iterations.")
-    final = ConvergenceDisplay.from_estimator(fit.model)
-    if fit.restarts is None or final.bound is not None or final.label != "objective" or not fit.restarts.histories:
+    final = ConvergenceDisplay.from_estimator(fit.iterated)
+    if fit.restarts is None or final.label != "objective" or len(fit.restarts.histories) < 2:
         return final
     restarts = ConvergenceDisplay.from_result(fit.restarts)
-    last, best = float(final.values[0][-1]), float(restarts.values[restarts.best][-1])
     # A search continues from the best restart; the history of the search is shown then.
-    return restarts if abs(last - best) <= 1e-6 * max(abs(last), 1e-300) else final
+    return restarts if np.array_equal(restarts.values[restarts.best], final.values[0]) else final

@@ -21,7 +21,7 @@ class FittedModel:
     model: Any
     labels: NDArray[np.integer]  # (n,)
     scores: dict[str, float]
-    iterations: int | None  # None if the algorithm has none, or if the fit is from a sweep over K
+    iterated: Any  # the model with the iterations of the fit; None if there are none, or only those of a sweep over K
     converged: bool
     seconds: float | None  # None if the fit is from a sweep over K
     options: dict[str, Any]  # parameters of the estimator that are not its defaults
@@ -31,6 +31,11 @@ class FittedModel:
     restarts: Starts | None = None  # the objectives of every restart, if there were several
     sweep_ks: tuple[int, ...] | None = None  # numbers of clusters of the sweep that it is from
     is_renumbered: bool = False  # whether clusters have other numbers than in the fit
+
+    @property
+    def iterations(self) -> int | None:
+        """Number of iterations, or of batches, of the fit; None if there are none, or only those of a sweep over K."""
+        return None if self.iterated is None else int(getattr(self.iterated, "n_steps_", self.iterated.n_iter_))
 
     def columns(self, X: Any, rows: Any, *, names: Sequence[str] | None = None) -> dict[str, NDArray[Any]]:
         """Labels of some rows, with names if there are any, and distances and probabilities if the model has them."""

@@ -11,13 +11,16 @@ from coterie.preparation.preparation import Preparation
 from coterie.preparation.scaling import quantiles
 from coterie.report.results import ClusterSummary
 
-DIGITS = 12  # significant digits of means and medians, so that 3.55e-15 is 0
+DIGITS = 15  # significant digits of means and medians, so that 0.30000000000000004 is 0.3
 
 
 def profile_table(
     prepared: PreparedTable, labels: NDArray[np.integer], clusters: tuple[ClusterSummary, ...]
 ) -> pl.DataFrame:
-    """Sizes, rules, means and medians of numbers, and shares of categories; means and shares are weighted."""
+    """Sizes, rules, means and medians of numbers, shares of categories, and numbers of missing values.
+
+    Means, medians and shares are those of the values in the table; they are weighted if rows have weights.
+    """
     preparation = prepared.preparation
     codes = np.searchsorted([one.label for one in clusters], labels)
     columns: dict[str, list[Any]] = {"cluster": [one.label for one in clusters]}
@@ -33,28 +36,20 @@ def profile_table(
         columns["rule precision"] = [None if rule is None else rule.precision for rule in rules]
     members = [np.flatnonzero(codes == j) for j in range(len(clusters))]
     for j, name in enumerate(preparation.numbers):
-        x = np.asarray(prepared.rows.X[:, j], dtype=np.float64)
-        medians = [_median(x[rows], None if prepared.weight is None else prepared.weight[rows]) for rows in members]
-        means = [one.means.get(name) for one in clusters]
+        x, weight = np.asarray(prepared.observed[:, [j]]), prepared.weight
+        medians = [quantiles(x[rows], [0.5], None if weight is None else weight[rows]).item() for rows in members]
+        means = [one.means.get(name, np.nan) for one in clusters]
         columns[f"{name} mean"] = [_in_units(preparation, name, mean) for mean in means]
-        columns[f"{name} median"] = [
-            None if median is None
-            else _in_units(preparation, name, preparation.in_units(np.array([median]), [j])[0])
-            for median in medians
-        ]  # fmt: skip
+        columns[f"{name} median"] = [_in_units(preparation, name, median) for median in medians]
     for column, values in preparation.categories.items():
         for value in values:
             columns[f"{column}: {value}"] = [one.means.get(f"{column}={value}") for one in clusters]
+    for column in preparation.columns:
+        if any(column in one.missing for one in clusters):
+            columns[f"{column} missing"] = [one.missing.get(column, 0) for one in clusters]
     return pl.DataFrame(columns, strict=False)
 
 
-def _median(x: NDArray[np.float64], w: NDArray[np.float64] | None) -> float | None:
-    present = ~np.isnan(x) if w is None else ~np.isnan(x) & (w > 0)
-    if not present.any():
-        return None
-    return float(quantiles(x[present, np.newaxis], [0.5], None if w is None else w[present])[0, 0])
-
-
-def _in_units(preparation: Preparation, name: str, value: float | None) -> float | str | None:
-    """The value without the rounding errors of scaling; of an age in days, its date."""
-    return None if value is None else preparation.date_of(name, value) or float(f"{value:.{DIGITS}g}")
+def _in_units(preparation: Preparation, name: str, value: float) -> float | str | None:
+    """The value without rounding errors; of an age in days, its date; None if there is no value."""
+    return None if np.isnan(value) else preparation.date_of(name, value) or float(f"{value:.{DIGITS}g}")

@@ -14,9 +14,8 @@ from coterie.plots import ProfilesDisplay
 from coterie.preparation.column_selection import CATEGORIES
 from coterie.preparation.fit_preparation import PreparedTable
 from coterie.preparation.scaling import quantiles
-from coterie.report.build.cluster_moments import moments
-from coterie.report.build.feature_space import FeatureSpace
-from coterie.report.html.charts.profiles import MANY_COLUMNS
+from coterie.report.build.cluster_moments import observed_moments
+from coterie.report.html.charts.profiles import MANY_COLUMNS, MISSING
 from coterie.report.html.report import Shares, Spreads
 from coterie.report.results import ClusterSummary
 
@@ -27,33 +26,28 @@ SPREAD_COLUMNS = 12  # columns whose quantiles are drawn
 SHARE_COLUMNS = 6  # categorical columns that are drawn
 VALUES = 12  # of a categorical column; others are merged
 MANY_VALUES = 60  # an unused column with more values is not categorical
-OTHERS, MISSING = "all others", "(missing)"
+OTHERS = "all others"
 MANY_ROWS, MIN_ROWS = 200_000, 1_000  # rows whose quantiles are computed: of all clusters, and of each at least
 
 
 def means(
-    prepared: PreparedTable, space: FeatureSpace, clusters: tuple[ClusterSummary, ...], names: list[str]
-) -> ProfilesDisplay:
+    prepared: PreparedTable, codes: NDArray[np.integer], clusters: tuple[ClusterSummary, ...], names: list[str],
+    threads: int | None = None,
+) -> ProfilesDisplay:  # fmt: skip
     """Means of clusters, and their distances from the means of all rows in standard deviations."""
     columns = list(prepared.preparation.numbers)
     cluster_means = np.array([[one.means.get(name, np.nan) for name in columns] for one in clusters])
     cluster_means = cluster_means.reshape(len(clusters), len(columns))
-    mean, deviation = space.mean, space.deviation
-    if prepared.weight is not None:
-        rows = prepared.rows
-        weighted = moments(rows.X, has_missing=rows.has_missing, weight=prepared.weight, threads=space.threads)
-        mean, deviation = weighted.mean, np.sqrt(weighted.variance)
-    mean, deviation = prepared.moments_in_units(*(each[np.newaxis, : space.n_numbers] for each in (mean, deviation)))
-    mean, deviation = mean[0], deviation[0]
-    scores = np.divide(cluster_means - mean, deviation, out=np.zeros_like(cluster_means), where=deviation > 0)
-    scores = np.nan_to_num(scores)
+    scores = observed_moments(prepared, codes, len(clusters), threads)[1][:, : len(columns)]
     order = np.argsort(-np.abs(scores).max(axis=0, initial=0.0), kind="stable")
     sizes = np.array([one.rows for one in clusters])
     is_many = len(columns) >= MANY_COLUMNS
     n_shown = max(MIN_COLUMNS, (TABLE_CELLS if is_many else CELLS) // len(clusters))
     shown = order[:n_shown] if is_many else np.sort(order[:n_shown])
     labels = [prepared.preparation.unit_name(name) for name in columns]
-    return ProfilesDisplay(names, sizes, labels, cluster_means, scores, shown)
+    missing = sum(n for one in clusters for name, n in one.missing.items() if name in columns)
+    is_weighted = prepared.weight is not None
+    return ProfilesDisplay(names, sizes, labels, cluster_means, scores, shown, is_weighted, missing)
 
 
 def by_difference(profiles: ProfilesDisplay) -> NDArray[np.integer]:
@@ -70,16 +64,11 @@ def spreads(prepared: PreparedTable, codes: NDArray[np.integer], profiles: Profi
     members = np.split(order, np.searchsorted(codes[order], np.arange(1, k)))
     samples = [cluster[sample_rows(len(cluster), max_rows)] for cluster in members]
     rows, starts = np.concatenate(samples), np.cumsum([0, *map(len, samples)])
-    X = prepared.rows.X[np.ix_(rows, columns)]
-    result = np.full((k, len(columns), len(QUANTILES)), np.nan)
+    X = prepared.observed[np.ix_(rows, columns)]
+    result = np.empty((k, len(columns), len(QUANTILES)))
     weight = None if prepared.weight is None else prepared.weight[rows]
     for i, (start, stop) in enumerate(pairwise(starts.tolist())):
-        w = None if weight is None else weight[start:stop]
-        for j, x in enumerate(X[start:stop].T.astype(np.float64)):
-            mask = ~np.isnan(x) if w is None else ~np.isnan(x) & (w > 0)
-            if mask.any():
-                scaled = quantiles(x[mask, np.newaxis], list(QUANTILES), None if w is None else w[mask])
-                result[i, j] = prepared.preparation.in_units(scaled, [columns[j]])[:, 0]
+        result[i] = quantiles(X[start:stop], list(QUANTILES), None if weight is None else weight[start:stop]).T
     names = [profiles.columns[j] for j in columns]
     sampled = max_rows if (profiles.sizes > max_rows).any() else None
     return Spreads(profiles.names, profiles.sizes, names, len(profiles.columns), result, sampled)
@@ -142,11 +131,14 @@ def _shares(
     mass: NDArray[np.float64],
 ) -> Shares:  # fmt: skip
     by_value = counts.group_by("value").agg(pl.col("rows").sum()).sort(["rows", "value"], descending=[True, False])
-    values = by_value["value"].to_list()
+    values = [value for value in by_value["value"] if value != MISSING]
     if len(values) > VALUES:
         values = [*values[: VALUES - 1], OTHERS]
-    last = len(values) - 1
-    index = counts["value"].replace_strict(values, range(last + 1), default=last, return_dtype=pl.Int64).to_numpy()
+    n_present = len(values)
+    values += [MISSING] if MISSING in by_value["value"] else []
+    index = counts["value"].replace_strict(values, range(len(values)), default=n_present - 1, return_dtype=pl.Int64)
     totals = np.zeros((len(names), len(values)))
-    np.add.at(totals, (counts["code"].to_numpy(), index), counts["rows"].to_numpy())
-    return Shares(column, used, names, sizes, values, totals / np.where(mass > 0, mass, 1.0)[:, None])
+    np.add.at(totals, (counts["code"].to_numpy(), index.to_numpy()), counts["rows"].to_numpy())
+    whole = np.repeat(mass[:, np.newaxis], len(values), axis=1)
+    whole[:, :n_present] = totals[:, :n_present].sum(axis=1, keepdims=True)
+    return Shares(column, used, names, sizes, values, totals / np.where(whole > 0, whole, 1.0))

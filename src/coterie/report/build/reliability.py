@@ -14,7 +14,7 @@ from coterie.core.protocols import parameters_of
 from coterie.data.row_sample import sample_rows
 from coterie.diagnosis import diagnose
 from coterie.diagnosis.diagnosis import Diagnosis
-from coterie.diagnosis.findings import Check, join_names
+from coterie.diagnosis.findings import Check, join_names, not_measured
 from coterie.preparation.fit_preparation import PreparedTable
 from coterie.preparation.preparation import Preparation
 from coterie.report.build.fitted_model import FittedModel
@@ -121,7 +121,10 @@ def diagnosis(
             random_state=seed, n_jobs=threads,
         )  # fmt: skip
     table_rows = np.flatnonzero(prepared.rows.row_mask)[sample]
-    return replace(result, checks={name: _in_table(check, table_rows) for name, check in result.checks.items()})
+    checks = {name: _in_table(check, table_rows) for name, check in result.checks.items()}
+    if prepared.has_missing and not prepared.rows.has_missing:  # the rows that are checked have no missing values
+        checks["missing_values"] = not_measured("missing_values", prepared.rows.treatment)
+    return replace(result, checks=checks)
 
 
 def checked_rows(prepared: PreparedTable) -> int:

@@ -11,8 +11,9 @@ from coterie.report.html.charts.matrix import Cell, Head, Matrix, step_of
 from coterie.report.html.charts.svg import axis_limits, picture, scrollable, svg_text, tooltip
 from coterie.web import Markup, Plane, tag, tick_texts, ticks
 
-UNITS = "Numbers are means in the units of the table. Colours show the difference from the mean of all rows in s.d."
+COLOURS = "Colours show the difference from the mean of all rows in s.d."
 FULL = 2.0  # standard deviations at which the colour scale ends
+MISSING = "(missing)"  # stands for missing values
 MAX_CLUSTERS = 60  # rows of a heatmap
 MAX_BOXES = 20  # clusters in a box plot
 MANY_COLUMNS = 30  # from this number, the heatmap is a table that can be sorted and searched
@@ -31,7 +32,7 @@ def means(display: Mapping[str, Any]) -> Markup:
     label = f"Means of {count(len(rows), 'cluster')} in {count(len(columns), 'column')}"
     grid = Matrix(label, heads, [Head(display["columns"][j]) for j in columns], cells, diverging=True)
     table, slim = _mean_table(display, rows), grid.slim()
-    note = UNITS + _left_out(len(columns), len(display["columns"]), len(rows), len(display["names"]))
+    note = _units(display) + _left_out(len(columns), len(display["columns"]), len(rows), len(display["names"]))
     return figure("Means", [_key(), grid.drawn()], table, note=note, slim=None if slim is None else [_key(), slim])
 
 
@@ -58,9 +59,17 @@ def _sortable_means(display: Mapping[str, Any]) -> Markup:
         ))  # fmt: skip
     head, body = tag("thead", tag("tr", heads)), tag("tbody", lines)
     table = tag("table", head, body, cls="sortable heat", data_page=PAGE)
-    note = f"{UNITS} Columns are sorted by the largest difference; a click on the name of a cluster sorts by its own."
+    note = f"{_units(display)} Columns are sorted by the largest difference; "
+    note += "a click on the name of a cluster sorts by its own."
     note += _left_out(len(display["shown"]), len(display["columns"]), len(clusters), len(display["names"]))
     return tag("figure", tag("h3", "Means"), _key(), scrollable(table), tag("figcaption", note))
+
+
+def _units(display: Mapping[str, Any]) -> str:
+    """What the numbers and colours of the means are."""
+    kind = "means weighted by the row weights" if display["weighted"] else "means"
+    missing = f" {count(display['missing'], 'missing value')} left out." if display["missing"] else ""
+    return f"Numbers are {kind}, in the units of the table.{missing} {COLOURS}"
 
 
 def _mean(display: Mapping[str, Any], i: int, j: int) -> Cell:
@@ -178,7 +187,8 @@ def shares(display: Mapping[str, Any]) -> Markup:
     grid = Matrix(label, heads, [Head(value) for value in display["values"]], cells)
     table = numbers(["cluster", *values], lines)
     used = "" if display["used"] else " This column was not used in the fit."
-    note = f"Shares of the values of {column} in each cluster.{used}"
+    missing = " (missing) is a share of all rows of the cluster, the others of those with a value."
+    note = f"Shares of the values of {column} in each cluster.{missing if MISSING in display['values'] else ''}{used}"
     return figure(column, grid.drawn(), table, note=note, slim=grid.slim())
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from coterie.core.formatting import count
 from coterie.palette import colours
-from coterie.report.formatting import percent, short_name, text_width, two_places
+from coterie.report.formatting import number, percent, short_name, text_width, two_places
 from coterie.report.html.charts.figure import cluster_name, figure, numbers
 from coterie.report.html.charts.svg import SLIM, WIDE, line, path, svg_text, tooltip
 from coterie.web import Markup, Plane, tag
@@ -14,7 +14,6 @@ from coterie.web import Markup, Plane, tag
 TOP, BOTTOM, RIGHT = 26.0, 46.0, 96.0
 SLIM_RIGHT = 14.0  # on small screens only the table has the share of low values
 LETTERS, FEW_LETTERS = 18, 9  # maximum length of a name: wide and slim
-HEADER = "cluster · mean · rows"
 POINTS, FEW_POINTS = 90, 40  # of an outline: wide and slim
 
 
@@ -54,22 +53,33 @@ def areas(display: Mapping[str, Any], texts: Texts) -> Markup:
     return figure(texts.title, drawn, _table(display, texts), note=_note(display, texts), slim=slim)
 
 
+def _unit(display: Mapping[str, Any]) -> str:
+    """What the size of a cluster is."""
+    return "weight" if display.get("weighted") else "rows"
+
+
+def _size(size: float) -> str:
+    return f"{size:,.0f}" if float(size).is_integer() else number(size)
+
+
 def _drawn(display: Mapping[str, Any], texts: Texts, width: float, letters: int) -> Markup:
+    unit = _unit(display)
+    header = f"cluster · mean · {unit}"
     areas = [_Area(display, j, texts, letters) for j in display["shown"]]
     right = RIGHT if width == WIDE else SLIM_RIGHT
     total = min(460.0, max(150.0, 74.0 * len(areas)))
     n_rows = sum(area.size for area in areas)
     heights = [max(18.0, total * area.size / n_rows) for area in areas]  # at least the height of a name
     low = min([0.0, *(min(area.outline) for area in areas)])
-    left = max(text_width(HEADER, 11.0) + 12.0, 34.0 + max(text_width(area.label) for area in areas))
+    left = max(text_width(header, 11.0) + 12.0, 34.0 + max(text_width(area.label) for area in areas))
     height = TOP + sum(heights) + BOTTOM
     box = (max(-1.0, low - 0.05) if low < 0 else -0.02, 1.0, 0.0, 1.0)
     of = Plane(width, height, box, (TOP, right, BOTTOM, left))
     tops = [TOP + sum(heights[:i]) for i in range(len(heights))]
     return of.svg(
         f"{texts.title} of {count(len(areas), 'cluster')}; the mean is {two_places(display['mean'])}",
-        svg_text(left - 8, TOP - 10, HEADER, "end", cls="small"),
-        svg_text(of.right + 8, TOP - 10, f"rows {texts.below}", "start", cls="small") if right == RIGHT else None,
+        svg_text(left - 8, TOP - 10, header, "end", cls="small"),
+        svg_text(of.right + 8, TOP - 10, f"{unit} {texts.below}", "start", cls="small") if right == RIGHT else None,
         of.x_axis(texts.axis),
         line(of.x(0), TOP, of.x(0), of.bottom, "axis"),
         [area.drawn(of, top, tall) for area, top, tall in zip(areas, tops, heights, strict=True)],
@@ -85,6 +95,7 @@ class _Area:
         self.colour = colours(len(display["names"]))[j]
         self.name = short_name(display["names"][j], letters)
         self.size, self.mean, self.below = display["sizes"][j], display["means"][j], display["below"][j]
+        self.unit = _unit(display)
         values, n_points = display["outlines"][j], POINTS if letters == LETTERS else FEW_POINTS
         self.outline: Sequence[float] = values
         if len(values) > n_points:
@@ -92,7 +103,7 @@ class _Area:
 
     @property
     def label(self) -> str:
-        return f"{self.name} · {two_places(self.mean)} · {self.size:,}"
+        return f"{self.name} · {two_places(self.mean)} · {_size(self.size)}"
 
     def drawn(self, of: Plane, top: float, tall: float) -> Markup:
         inner, last = tall - 3.0, max(len(self.outline) - 1, 1)
@@ -100,8 +111,8 @@ class _Area:
         edge = [(of.x(value), top + inner * i / last) for i, value in enumerate(values)]
         zero, middle = of.x(0), top + inner / 2 + 4
         tip = (
-            f"cluster {self.name}: mean {two_places(self.mean)}, {count(self.size, 'row')}, "
-            f"{percent(self.below)} of them {self.texts.below}"
+            f"cluster {self.name}: mean {two_places(self.mean)}, {self.unit} {_size(self.size)}, "
+            f"{percent(self.below)} of {self.unit} {self.texts.below}"
         )
         return tag(
             "g",
@@ -125,7 +136,8 @@ def _mean(of: Plane, mean: float) -> Markup:
 def _note(display: Mapping[str, Any], texts: Texts) -> str:
     sizes, below = display["sizes"], display["below"]
     share = sum(n * (b or 0.0) for n, b in zip(sizes, below, strict=True)) / max(sum(sizes), 1)
-    note = f"{texts.scale} {f'{percent(share)} {texts.some}' if share > 0 else texts.none}"
+    some = texts.some.replace("of the rows", "of the weight of the rows") if display.get("weighted") else texts.some
+    note = f"{texts.scale} {f'{percent(share)} {some}' if share > 0 else texts.none}"
     if len(display["shown"]) < len(display["names"]):
         note += f" Shown are the {len(display['shown'])} of {len(display['names'])} clusters with the lowest means."
     if display["sampled"] is not None:
@@ -137,7 +149,8 @@ def _table(display: Mapping[str, Any], texts: Texts) -> Markup:
     shades = colours(len(display["names"]))
     clusters = zip(shades, *(display[key] for key in ("names", "sizes", "means", "below")), strict=True)
     rows = [
-        [cluster_name(shade, short_name(name)), f"{size:,}", two_places(mean), percent(below)]
+        [cluster_name(shade, short_name(name)), _size(size), two_places(mean), percent(below)]
         for shade, name, size, mean, below in clusters
     ]
-    return numbers(["cluster", "rows", "mean", f"rows {texts.below}"], rows)
+    unit = _unit(display)
+    return numbers(["cluster", unit, "mean", f"{unit} {texts.below}"], rows)

@@ -22,7 +22,8 @@ def clusters(report: Report) -> Markup:
     clusters = report.result.clusters
     has_silhouettes = any(cluster.silhouette is not None for cluster in clusters)
     typical = f"typical rows ({short_name(report.id_name)})"
-    numeric = ["rows", "share", *(["silhouette"] if has_silhouettes else [])]
+    share = "share" if report.weight is None else "share of weight"
+    numeric = ["rows", share, *(["silhouette"] if has_silhouettes else [])]
     header = [
         tag("th", text, scope="col", cls="num" if text in numeric else None)
         for text in ("cluster", *numeric, "stands out by", typical)

@@ -18,6 +18,7 @@ def heading(title: str, result: Any, facts: list[str], version: str) -> Markup:
     columns += f", {len(result.skipped):,} skipped" if result.skipped else ""
     line = [rows, columns, f"scaling: {result.scale}", f"missing: {result.missing}", *facts, f"seed {result.seed}"]
     entries = {"numeric": list(result.columns), "categorical": list(result.categories)}
+    entries["missing values"] = [f"{name}: {n:,}" for name, n in result.missing_values.items()]
     for column in result.skipped:
         entries.setdefault(f"skipped: {column.reason}", []).append(column.name)
     names = []
