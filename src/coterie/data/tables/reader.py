@@ -15,11 +15,12 @@ from coterie import machine
 from coterie.core.formatting import format_bytes, join_words
 from coterie.data import temporary_arrays
 from coterie.data.tables import delimited_text, malformed_lines
-from coterie.data.tables.file_formats import FRAMES, read_excel
+from coterie.data.tables.file_formats import FRAMES
 from coterie.data.tables.read_errors import STANDARD_INPUT, check_table_file, readable, table_name
 from coterie.data.tables.scan import ROWS, Scan, empty_columns, scan
 from coterie.data.tables.sql import is_database, read_sql
 from coterie.data.tables.suffixes import ARRAYS, BATCHED, EXCEL, TEXT
+from coterie.data.tables.workbooks import read_workbook
 from coterie.errors import InputError, ParameterError
 
 # Upper bounds of the memory that a table takes, in multiples of the file size. Text needs memory for its fields, its
@@ -219,7 +220,7 @@ def _read_whole(path: Path, sheet: str | None, header_row: int | None) -> WholeT
         typed = raw.with_columns(delimited_text.parse(column, layout.separator) for column in raw)
         notes = layout.notes
     elif suffix in EXCEL:
-        raw = typed = read_excel(path, sheet, header_row)
+        raw, typed, notes = read_workbook(path, sheet, header_row)
     else:
         raw = typed = FRAMES[suffix](path)
     return WholeTable(path, dict(typed.schema), typed.height, notes, raw, typed, header_row=header_row)
