@@ -45,7 +45,7 @@ def frame():
             "y": rng.normal(0, 1, 80) + x,
             "city": ["Bern", "Basel", "Chur", "Genf"] * 20,
             "day": pl.date_range(pl.date(2024, 1, 1), pl.date(2024, 3, 20), eager=True),
-            "gap": [None, *range(79)],
+            "gap": [None, *range(0, 158, 2)],
         }
     )
 

@@ -3,6 +3,7 @@
 import re
 
 IDENTIFIER = "identifier"
+ROW_NUMBERS = "numbers of the rows"
 POSTAL_CODE = "postal code"
 PHONE_NUMBER = "phone number"
 WORD = re.compile(r"[A-ZÄÖÜ]+(?=[A-ZÄÖÜ][a-zäöü])|[A-ZÄÖÜ]?[a-zäöü]+|[A-ZÄÖÜ]+|\d+|#")

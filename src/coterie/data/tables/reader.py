@@ -56,6 +56,11 @@ class Table(ABC):
         """The line of a text file, counted from 1, at which a row begins; None for other files."""
         return malformed_lines.line_number(self.path, row, self.header_row)
 
+    @cached_property
+    def head(self) -> pl.DataFrame:
+        """The first rows."""
+        return next(self.batches(self.columns))
+
     @property
     @abstractmethod
     def empty_columns(self) -> frozenset[str]:
