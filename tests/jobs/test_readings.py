@@ -3,6 +3,7 @@
 from datetime import date, timedelta
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 
@@ -103,6 +104,22 @@ def test_the_saved_model_takes_the_frame_as_it_is_in_python(people, tmp_path):
         assert pipeline.predict(each).tolist() == fitted.labels.tolist()
     with pytest.raises(InputError, match="'much' in row 0"):
         pipeline.predict(frame.with_columns(money=pl.lit("much")))
+
+
+def test_an_object_column_of_pandas_is_read_like_the_cells_of_a_file(tmp_path):
+    values = [float(i + 90 * half) for i, half in enumerate(HALF)]
+    cells = ["n/a" if i == 3 else None if i == 5 else value for i, value in enumerate(values)]
+    frame = pd.DataFrame({"mixed": pd.Series(cells, dtype=object), "x": [i % 7 for i in range(ROWS)]})
+    model = tmp_path / "m.safetensors"
+    frame.to_csv(tmp_path / "t.csv", index=False, na_rep="")
+    from_frame, from_file = (
+        Job(data, k=2, missing="drop", model=model, force=True).run() for data in (frame, tmp_path / "t.csv")
+    )
+    assert from_frame.columns == from_file.columns == ("mixed", "x")
+    assert from_frame.labels.tolist() == from_file.labels.tolist()
+    assert coterie.load(model).predict(frame.drop([3, 5])).tolist() == [n for n in from_frame.labels if n >= 0]
+    with pytest.raises(InputError, match="cannot read the column 'mixed'"):
+        Job(frame.assign(mixed=[{"a": 1}, [2], *cells[2:]]), k=2).run()
 
 
 def test_the_stored_form_is_plain_and_round_trips(people, tmp_path):
