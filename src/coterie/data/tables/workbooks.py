@@ -1,6 +1,7 @@
 """Workbooks: the cells of a sheet as text, which is cleaned and read as a text file is."""
 
 import re
+from functools import reduce
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -88,15 +89,12 @@ def _merged_cells(path: Path, name: str) -> list[tuple[int, int, int]]:
         target = next(each.attrib["Target"] for each in relations if each.attrib["Id"] == number)
         content = file.read(target.lstrip("/") if target.startswith("/") else f"xl/{target}")
     found = MERGED.findall(content)
-    return [(int(top) - 1, _column_number(left.decode()), int(bottom)) for left, top, bottom in found if top != bottom]
+    return [(int(top) - 1, _column_number(left), int(bottom)) for left, top, bottom in found if top != bottom]
 
 
-def _column_number(letters: str) -> int:
+def _column_number(letters: bytes) -> int:
     """The number of a column, from 0: of ``A``, ``B``, …, ``AA``."""
-    number = 0
-    for letter in letters:
-        number = 26 * number + ord(letter) - ord("A") + 1
-    return number - 1
+    return reduce(lambda number, letter: 26 * number + letter - ord("A") + 1, letters, 0) - 1
 
 
 def _with_dates(column: pl.Series) -> pl.Series:

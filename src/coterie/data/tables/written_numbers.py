@@ -42,16 +42,12 @@ MAGNITUDES = {
 }  # fmt: skip
 UNITS = frozenset({
     "kg", "g", "mg", "t", "lb", "oz", "km", "m", "cm", "mm", "µm", "mi", "mile", "ft", "in", "inch", "yd", "h", "hr",
-    "hour",
-    "min", "minute", "s", "sec", "second", "ms", "d", "day", "wk", "week", "mo", "month", "y", "yr", "year", "°c",
-    "°f", "c",
-    "f", "w", "kw", "mw", "kwh", "mwh", "v", "mv", "hz", "khz", "mhz", "ghz", "kb", "mb", "gb", "tb", "bit", "l",
-    "ml", "cl",
-    "dl", "gal", "mph", "km/h", "kmh", "kmpl", "mpg", "l/100km", "cc", "hp", "bhp", "ps", "nm", "bar", "psi", "pa",
-    "hpa",
-    "kpa", "cal", "kcal", "kj", "px", "pt", "dpi", "sqft", "sqm", "m2", "m²", "km²", "ha", "acre", "pc", "x", "bp",
-    "db",
-    "ppm", "ppb", "star", "person", "people", "m/s", "g/l", "mg/dl", "mmol/l", "bpm", "mmhg",
+    "hour", "min", "minute", "s", "sec", "second", "ms", "d", "day", "wk", "week", "mo", "month", "y", "yr", "year",
+    "°c", "°f", "c", "f", "w", "kw", "mw", "kwh", "mwh", "v", "mv", "hz", "khz", "mhz", "ghz", "kb", "mb", "gb", "tb",
+    "bit", "l", "ml", "cl", "dl", "gal", "mph", "km/h", "kmh", "kmpl", "mpg", "l/100km", "cc", "hp", "bhp", "ps",
+    "nm", "bar", "psi", "pa", "hpa", "kpa", "cal", "kcal", "kj", "px", "pt", "dpi", "sqft", "sqm", "m2", "m²", "km²",
+    "ha", "acre", "pc", "x", "bp", "db", "ppm", "ppb", "star", "person", "people", "m/s", "g/l", "mg/dl", "mmol/l",
+    "bpm", "mmhg",
 })  # fmt: skip
 MAX_AFFIXES = 40  # distinct texts before or after the digits; a column with more does not contain numbers
 
