@@ -26,6 +26,8 @@ TRANSLATED = {
     "--dates cyclic adds columns, --dates skip leaves them out": (
         'dates="cyclic" adds columns, dates="skip" leaves them out'
     ),
+    'sheet "May" was read; --sheet reads another: June.': 'sheet "May" was read; sheet= reads another: June.',
+    "If so, add --na-values -9999,99 and use --missing. See": 'If so, add na_values="-9999,99" and use missing=. See',
     "columns x--missing, --unknown and a-k 3 stay": "columns x--missing, --unknown and a-k 3 stay",
 }
 
