@@ -1,6 +1,7 @@
 """Workbooks, with the package that reads them."""
 
 import json
+from datetime import datetime, timedelta
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -8,6 +9,8 @@ import polars as pl
 import pytest
 
 from coterie.cli import main
+from coterie.data.tables.reader import read
+from coterie.errors import InputError
 
 SCHEMAS = "http://schemas.openxmlformats.org"
 RELATIONS = f"{SCHEMAS}/officeDocument/2006/relationships"
@@ -110,3 +113,39 @@ def test_the_header_row_of_a_text_file_is_chosen(folder, capsys):
     assert json.loads(capsys.readouterr().out)["columns"] == ["x", "y"]
     assert main(["fit", "t.csv", "--sheet", "May"]) == 2
     assert "--sheet is for .xlsx, .xls and .ods" in capsys.readouterr().err
+
+
+def test_merged_cells_dates_and_digits_of_a_sheet_are_kept(folder):
+    xlsxwriter = pytest.importorskip("xlsxwriter")
+    start = datetime(2024, 5, 1)
+    with xlsxwriter.Workbook(folder / "t.xlsx") as workbook:
+        day = workbook.add_format({"num_format": "yyyy-mm-dd"})
+        workbook.add_worksheet("secret").hide()
+        workbook.add_chartsheet("chart")
+        workbook.add_worksheet("empty")
+        sheet = workbook.add_worksheet("sales")
+        sheet.merge_range(1, 1, 1, 6, "Sales\nof May")
+        sheet.merge_range(3, 1, 4, 1, "region")
+        sheet.merge_range(3, 2, 3, 4, "2024")
+        sheet.merge_range(3, 5, 3, 6, "2025")
+        sheet.write_row(4, 2, ["day", "size", "flag", "size", "name\nof it"])
+        for i in range(0, 9, 3):
+            sheet.merge_range(5 + i, 1, 7 + i, 1, "north" if i else "south")
+        for i in range(9):
+            sheet.write_datetime(5 + i, 2, start + timedelta(days=i), day)
+            sheet.write_row(5 + i, 3, [(i + 1) / 3e6, bool(i % 2), i, f"line\n{i}"])
+        sheet.write_row(14, 1, ["Total", None, 45 / 3e6])
+    table = read(folder / "t.xlsx")
+    assert table.columns == ["region", "2024 day", "2024 size", "2024 flag", "2025 size", "2025 name of it"]
+    assert table.notes == (
+        'sheet "sales" was read; --sheet reads another: secret, chart, empty.',
+        'the first 3 rows are not part of the table ("Sales of May"): the header is row 4.',
+        'rows 4 and 5 both have names of columns: they were joined ("region, 2024 day, 2024 size, 2024 flag, …").',
+        'row 15 is a total ("Total"), not a row: it was left out.',
+    )
+    assert table.column("region").to_list() == ["south"] * 3 + ["north"] * 6
+    assert table.column("2024 day").to_list() == [(start + timedelta(days=i)).date() for i in range(9)]
+    assert table.column("2024 size").to_list() == [float(f"{(i + 1) / 3e6:.16g}") for i in range(9)]
+    assert table.column("2025 name of it").to_list() == [f"line\n{i}" for i in range(9)]
+    with pytest.raises(InputError, match=r'sheet "empty" of t.xlsx is empty\. Sheets: secret, chart, empty, sales'):
+        read(folder / "t.xlsx", sheet="empty")

@@ -176,7 +176,7 @@ def test_text_alone_is_rejected_with_a_remedy(folder, capsys):
 
 def test_hints_can_be_pasted_into_a_shell_whatever_columns_are_called(folder, capsys):
     words, gaps = ["red", "blue"] * 20, [1.0, None] * 20
-    columns = {"a b c": words, 'd,"e"': words, "my size": gaps, "x": range(40)}
+    columns = {"a b c": words, 'd,"e"': words, "my size": gaps, "x": range(0, 80, 2)}
     pl.DataFrame(columns).write_parquet(folder / "t.parquet")
     for more, hint in (
         (["-c", "a b c"], "--one-hot 'a b c'"),

@@ -11,6 +11,7 @@ from numba.core import caching
 
 from coterie.cli import main
 from coterie.datasets import make_blobs
+from coterie.jobs import Job, inspect, run
 
 
 def test_every_column_is_described(penguins, capsys):
@@ -49,6 +50,55 @@ def test_arrays_and_holes_are_described(folder, capsys, array):
     plain = json.loads(capsys.readouterr().out)
     assert plain["incomplete_rows"] == int(np.isnan(array).any(axis=1).sum())
     assert [column["missing"] for column in plain["columns"]] == np.isnan(array).sum(axis=0).tolist()
+
+
+def a_column(rng, kind, n):
+    """A column of one of many kinds, as text."""
+    half = rng.permutation(n) % 2
+    return {
+        "measure": lambda: rng.normal(size=n),
+        "count": lambda: rng.integers(0, 5, n),
+        "row": lambda: rng.permutation(n) + 1,
+        "constant": lambda: np.full(n, 3),
+        "empty": lambda: [""] * n,
+        "amount": lambda: [f"${value:.2f}" for value in 100 * rng.random(n)],
+        "units": lambda: [
+            f"{value} {'kg' if side else 'EUR'}" for value, side in zip(rng.integers(0, 9, n), half, strict=True)
+        ],
+        "flag": lambda: np.where(half, "yes", "no"),
+        "day": lambda: [f"2024-05-{1 + value:02}" for value in rng.integers(0, 28, n)],
+        "word": lambda: rng.choice(["a", "b", "c"], n),
+        "text": lambda: [f"text {value}" for value in rng.random(n)],
+        "zip": lambda: rng.integers(10_000, 10_050, n),
+        "id": lambda: rng.integers(0, 50, n),
+    }[kind]()
+
+
+KINDS = ["measure", "count", "row", "constant", "empty", "amount", "units", "flag", "day", "word", "text", "zip", "id"]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_info_shows_the_columns_and_reasons_of_the_fit(tmp_path, seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(15, 60))
+    columns = {}
+    for j, kind in enumerate(rng.choice(KINDS, 6)):
+        name = kind if kind in ("zip", "id") and kind not in columns else f"column{'abcdef'[j]}"
+        columns[name] = [str(value) for value in a_column(rng, kind, n)]
+    columns["x"] = [str(value) for value in rng.normal(size=n)]
+    columns["double"] = [str(2 * float(value)) for value in columns["x"]]
+    pl.DataFrame(columns).write_csv(tmp_path / "t.csv")
+    info, result = inspect(tmp_path / "t.csv"), run(Job(tmp_path / "t.csv", k=2))
+    assert info.error is None
+    assert tuple(column.name for column in info.columns if column.skipped is None) == result.columns
+    reasons = {column.name: column.reason for column in result.skipped}
+    assert {column.name: column.skipped for column in info.columns if column.skipped is not None} == reasons
+
+
+def test_info_says_why_a_fit_would_stop(folder, capsys):
+    (folder / "t.csv").write_text("name,same\nx,1\ny,1\n", encoding="utf-8")
+    assert main(["info", "t.csv"]) == 0
+    assert "coterie fit stops here: every column is constant (same)" in capsys.readouterr().out
 
 
 def test_info_of_nothing_is_a_problem_of_the_data(capsys):

@@ -1,6 +1,7 @@
 """Tables in DuckDB databases, and results of queries."""
 
 import json
+from datetime import date, timedelta
 
 import polars as pl
 import pytest
@@ -42,14 +43,34 @@ def test_a_table_and_a_query_are_fitted_and_predicted(database, folder, capsys):
     assert pl.read_csv(folder / "new.csv")["cluster"].equals(pl.read_csv(folder / "out.csv")["cluster"])
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".xlsx"])
+def test_a_query_is_about_the_table_of_a_file_without_its_titles_and_totals(folder, capsys, suffix):
+    days = [date(2024, 1, 1) + timedelta(days=i) for i in range(40)]
+    cells = [["Sales"], [], ["shop", "day", "amount"]]
+    cells += [[f"shop {i}", str(day), f"{i % 2 * 90 + i / 4}"] for i, day in enumerate(days)]
+    cells += [["Total", "", "1995"]]
+    if suffix == ".csv":
+        (folder / "t.csv").write_text("\n".join(";".join(row).replace(".", ",") for row in cells), encoding="utf-8")
+    else:
+        with pytest.importorskip("xlsxwriter").Workbook(folder / "t.xlsx", {"strings_to_numbers": True}) as workbook:
+            sheet = workbook.add_worksheet("sales")
+            for i, row in enumerate(cells):
+                sheet.write_row(i, 0, row)
+    query = "SELECT amount * 2 AS double FROM data WHERE month(day) < 13"
+    assert columns_of(capsys, f"t{suffix}", "--sql", query) == ["double"]
+    assert main(["fit", f"t{suffix}", "--sql", query, "-k", "2"]) == 0
+    assert 'is a total ("Total"), not a row' in capsys.readouterr().err
+
+
 def test_what_cannot_be_queried_is_told(database, capsys):
     for arguments, code, message in [
         (["sales.db"], 2, 'is a database: add --sql "SELECT'), (["sales.db", "--sql", "FROM nothing"], 3, "nothing"),
         (["absent.db", "--sql", "FROM orders"], 3, 'no file "absent.db"'),
-        (["orders.parquet", "--sql", "FROM orders"], 3, "orders.parquet is the table named data."),
+        (["orders.parquet", "--sql", "FROM orders"], 3, "The table of the file is named data."),
         (["duckdb:///sales.db?table=orders", "--sql", "FROM orders"], 2, "leave out one"),
         (["sales.db", "--sql", "FROM orders WHERE a > 99"], 3, "no rows"),
         (["sales.db", "--sql", "DROP TABLE orders"], 3, "read-only"),
+        (["sales.db", "--sql", "FROM orders", "--sheet", "May"], 2, "--sheet is for .xlsx"),
         (["sales.db", "--sql", "FROM orders", "--batch-rows", "5"], 2, "--batch-rows is not for databases"),
     ]:  # fmt: skip
         assert main(["fit", *arguments]) == code, arguments

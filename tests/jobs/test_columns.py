@@ -25,9 +25,33 @@ def test_identifiers_and_text_are_skipped_with_a_reason(blobs):
 
 
 @pytest.mark.parametrize("name, is_skipped", [("id", True), ("User_ID", True), ("rowid", True), ("width", False)])
-def test_unique_integers_are_an_identifier_only_by_name(tmp_path, name, is_skipped):
+def test_a_few_unique_integers_are_an_identifier_only_by_name(tmp_path, name, is_skipped):
     path = write_lines(tmp_path, f"{name},x", *(f"{i},{i % 3}" for i in range(9)))
     assert (name not in run(Job(path, k=2)).columns) is is_skipped
+
+
+@pytest.mark.parametrize(
+    "numbers, is_numbering",
+    [
+        (range(1, 41), True), (range(40, 0, -1), True), ([70_000 + i * 7 % 40 for i in range(40)], True),
+        ([i + i // 10 for i in range(40)], True), ([float(i) for i in range(40)], True),
+        ([i + 0.5 for i in range(40)], False), ([2 * i for i in range(40)], False), ([*range(39), 5], False),
+        (range(19), False),
+    ],
+)  # fmt: skip
+def test_numbers_of_the_rows_are_skipped_whatever_their_name_unless_asked_for(tmp_path, numbers, is_numbering):
+    path = write_lines(tmp_path, "Kundennr,x", *(f"{number},{i % 7}" for i, number in enumerate(numbers)))
+    result = run(Job(path, k=2))
+    skipped = [(column.name, column.reason, column.option) for column in result.skipped]
+    assert skipped == ([("Kundennr", "numbers of the rows", "--include")] if is_numbering else [])
+    for options in ({"include": ("Kundennr",)}, {"columns": ("Kundennr", "x")}):
+        assert run(Job(path, k=2, **options)).columns == ("Kundennr", "x")
+
+
+def test_a_table_of_row_numbers_alone_is_rejected_with_the_option_that_uses_them(tmp_path):
+    path = write_lines(tmp_path, "x", *map(str, range(40)))
+    with pytest.raises(InputError, match=r"\(x: numbers of the rows\). Use --include x if they are quantities"):
+        run(Job(path, k=2))
 
 
 def test_an_id_is_an_identifier_in_any_spelling_also_if_it_repeats(tmp_path):

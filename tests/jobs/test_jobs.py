@@ -103,7 +103,7 @@ def test_robust_scaling_of_a_column_that_is_mostly_one_value_warns(tmp_path):
 def test_a_tiny_cluster_is_warned_about_but_not_among_many_small_ones(tmp_path):
     path = write_lines(tmp_path, "x", *["1"] * 300, *["2"] * 300, "1000")
     assert any("very few rows in cluster" in warning for warning in run(Job(path, k=2)).warnings)
-    even = write_lines(tmp_path, "x", *(str(i) for i in range(250)))
+    even = write_lines(tmp_path, "x", *(str(2 * i) for i in range(250)))
     assert run(Job(even, k=125, options={"n_init": 1})).warnings == ()
 
 

@@ -26,6 +26,8 @@ TRANSLATED = {
     "--dates cyclic adds columns, --dates skip leaves them out": (
         'dates="cyclic" adds columns, dates="skip" leaves them out'
     ),
+    'sheet "May" was read; --sheet reads another: June.': 'sheet "May" was read; sheet= reads another: June.',
+    "If so, add --na-values -9999,99 and use --missing. See": 'If so, add na_values="-9999,99" and use missing=. See',
     "columns x--missing, --unknown and a-k 3 stay": "columns x--missing, --unknown and a-k 3 stay",
 }
 
@@ -45,7 +47,7 @@ def frame():
             "y": rng.normal(0, 1, 80) + x,
             "city": ["Bern", "Basel", "Chur", "Genf"] * 20,
             "day": pl.date_range(pl.date(2024, 1, 1), pl.date(2024, 3, 20), eager=True),
-            "gap": [None, *range(79)],
+            "gap": [None, *range(0, 158, 2)],
         }
     )
 

@@ -3,6 +3,7 @@
 from datetime import date, timedelta
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 
@@ -105,6 +106,22 @@ def test_the_saved_model_takes_the_frame_as_it_is_in_python(people, tmp_path):
         pipeline.predict(frame.with_columns(money=pl.lit("much")))
 
 
+def test_an_object_column_of_pandas_is_read_like_the_cells_of_a_file(tmp_path):
+    values = [float(i + 90 * half) for i, half in enumerate(HALF)]
+    cells = ["n/a" if i == 3 else None if i == 5 else value for i, value in enumerate(values)]
+    frame = pd.DataFrame({"mixed": pd.Series(cells, dtype=object), "x": [i % 7 for i in range(ROWS)]})
+    model = tmp_path / "m.safetensors"
+    frame.to_csv(tmp_path / "t.csv", index=False, na_rep="")
+    from_frame, from_file = (
+        Job(data, k=2, missing="drop", model=model, force=True).run() for data in (frame, tmp_path / "t.csv")
+    )
+    assert from_frame.columns == from_file.columns == ("mixed", "x")
+    assert from_frame.labels.tolist() == from_file.labels.tolist()
+    assert coterie.load(model).predict(frame.drop([3, 5])).tolist() == [n for n in from_frame.labels if n >= 0]
+    with pytest.raises(InputError, match="cannot read the column 'mixed'"):
+        Job(frame.assign(mixed=[{"a": 1}, [2], *cells[2:]]), k=2).run()
+
+
 def test_the_stored_form_is_plain_and_round_trips(people, tmp_path):
     model = tmp_path / "m.safetensors"
     run(Job(people, k=2, model=model))
@@ -118,7 +135,7 @@ def test_the_stored_form_is_plain_and_round_trips(people, tmp_path):
 
 
 def test_marks_are_missing_values_with_a_note(tmp_path):
-    cells = [str(i) for i in range(ROWS)]
+    cells = [str(3 * i) for i in range(ROWS)]
     cells[3], cells[9], cells[20] = "?", "n/a?", "#REF!"
     path = table(tmp_path, x=cells, y=[str(half) for half in HALF])
     result = run(Job(path, k=2, missing="drop"))
@@ -186,7 +203,7 @@ def test_day_and_month_are_told_apart_by_the_column_and_otherwise_noted(tmp_path
 
 def test_types_of_a_file_are_used_as_they_are(tmp_path):
     path = tmp_path / "t.parquet"
-    pl.DataFrame({"day": DAYS, "flag": [bool(half) for half in HALF], "x": np.arange(ROWS)}).write_parquet(path)
+    pl.DataFrame({"day": DAYS, "flag": [bool(half) for half in HALF], "x": 2.5 * np.arange(ROWS)}).write_parquet(path)
     model = tmp_path / "m.safetensors"
     fitted = run(Job(path, k=2, model=model))
     assert fitted.columns == ("day", "flag", "x")
@@ -195,7 +212,7 @@ def test_types_of_a_file_are_used_as_they_are(tmp_path):
 
 def test_amounts_in_several_currencies_are_skipped_with_the_reason(tmp_path):
     path = table(
-        tmp_path, x=[f"{'$' if half else '€'}{i}" for i, half in enumerate(HALF)], y=[str(i) for i in range(ROWS)]
+        tmp_path, x=[f"{'$' if half else '€'}{i}" for i, half in enumerate(HALF)], y=[str(3 * i) for i in range(ROWS)]
     )
     result = run(Job(path, k=2))
     assert ("x", "amounts in several units") in [(one.name, one.reason) for one in result.skipped]

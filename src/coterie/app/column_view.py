@@ -15,7 +15,7 @@ from coterie.data.tables.reader import Table
 from coterie.jobs.info import describe_column
 from coterie.machine import thread_count
 from coterie.plots.display import plain
-from coterie.preparation.column_selection import EXCLUDED, MAX_ONE_HOT, ROW_NAMES, ROW_WEIGHTS
+from coterie.preparation.column_selection import EXCLUDED, MAX_ONE_HOT, ROW_NAMES, ROW_WEIGHTS, reason_to_skip
 from coterie.preparation.fit_preparation import PreparedTable
 from coterie.preparation.transforms import NO_TRANSFORM, TRANSFORMS
 from coterie.report.inspection import ColumnInfo
@@ -45,7 +45,8 @@ def describe_columns(table: Table, original: Table) -> list[Column]:
 
     def describe(name: str) -> Column:
         readable = table if name in table.schema else original
-        return Column(describe_column(readable, name, original), histogram(readable.column(name)))
+        info = describe_column(readable, name, original, reason_to_skip(readable, name))
+        return Column(info, histogram(readable.column(name)))
 
     with ThreadPoolExecutor(thread_count(None)) as pool:
         return list(pool.map(describe, original.columns))

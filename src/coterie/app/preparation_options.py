@@ -7,7 +7,7 @@ from coterie.algorithms import Algorithm
 from coterie.app.failures import FieldError
 from coterie.app.state import AUTO, CATEGORY, NUMBER, ROLES, State
 from coterie.preparation import Dates, DecimalMark, Missing, Scale
-from coterie.preparation.column_names import IDENTIFIER
+from coterie.preparation.column_names import IDENTIFIER, ROW_NUMBERS
 from coterie.preparation.transforms import NO_TRANSFORM, TRANSFORMS
 
 SETTINGS: dict[str, tuple[str, ...]] = {
@@ -87,6 +87,6 @@ def role_of(name: str, state: State, is_used: bool, reason: str | None) -> str:
         return "feature"
     return (
         "id"
-        if reason == IDENTIFIER and not any(each.get("role") == "id" for each in state.columns.values())
+        if reason in (IDENTIFIER, ROW_NUMBERS) and not any(each.get("role") == "id" for each in state.columns.values())
         else ("ignored")
     )

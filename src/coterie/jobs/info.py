@@ -6,14 +6,18 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from coterie.algorithms import algorithm_of
 from coterie.core.attachments import CLUSTER_NAMES
 from coterie.core.protocols import parameters_of
 from coterie.data.tables.converted_table import converted
 from coterie.data.tables.reader import Table, read
+from coterie.errors import InputError
 from coterie.jobs.prepared_model import is_model, read_model
 from coterie.preparation import PreparationOptions
-from coterie.preparation.column_selection import column_kind, mostly_missing_reason, reading_candidates, reason_to_skip
+from coterie.preparation.column_selection import column_kind, reading_candidates, reason_to_skip
 from coterie.preparation.detect_readings import detect_readings
+from coterie.preparation.fit_preparation import prepare
+from coterie.preparation.one_hot import without_marks
 from coterie.report.inspection import ColumnInfo, ModelInfo, TableInfo
 
 EXAMPLES = 3
@@ -63,6 +67,7 @@ def readable_columns(original: Table) -> Table:
 def _table_info(path: Path) -> TableInfo:
     original = read(path)
     table = readable_columns(original)
+    skipped, error = _skipped_by_fit(original, table)
     incomplete, hashes = 0, []
     for batch in table.batches(table.columns):
         incomplete += int(batch.select(pl.any_horizontal(_is_missing(column) for column in batch)).to_series().sum())
@@ -73,17 +78,27 @@ def _table_info(path: Path) -> TableInfo:
         rows=table.n_rows,
         incomplete_rows=incomplete,
         duplicate_rows=table.n_rows - pl.concat(hashes).n_unique(),
-        columns=tuple(describe_column(table, name, original) for name in table.columns),
+        columns=tuple(describe_column(table, name, original, skipped.get(name)) for name in table.columns),
+        error=error,
     )
+
+
+def _skipped_by_fit(original: Table, table: Table) -> tuple[dict[str, str | None], str | None]:
+    """Why `fit` skips columns, by their names; or by columns alone, and the error that ends a fit."""
+    try:
+        prepared = prepare(original, PreparationOptions(missing="ignore"), algorithm_of("kmeans"))
+    except InputError as error:
+        return {name: reason_to_skip(table, name) for name in table.columns}, str(error)
+    return {column.name: column.reason for column in prepared.skipped}, None
 
 
 def _is_missing(column: pl.Series) -> pl.Series:
     return column.is_null() | column.is_nan().fill_null(True) if column.dtype.is_float() else column.is_null()
 
 
-def describe_column(table: Table, name: str, original: Table) -> ColumnInfo:
+def describe_column(table: Table, name: str, original: Table, skipped: str | None) -> ColumnInfo:
     """Type, missing and distinct values, and range of a column; `table` is `original` with readable columns."""
-    column = table.column(name)
+    column = without_marks(table.column(name))
     kind, original_kind = column_kind(table, name), column_kind(original, name)
     present = column.filter(~_is_missing(column))
     numbers = present.cast(pl.Float64) if column.dtype.is_numeric() else present.clear().cast(pl.Float64, strict=False)
@@ -96,7 +111,7 @@ def describe_column(table: Table, name: str, original: Table) -> ColumnInfo:
         mean=_as_float(numbers.mean()),
         most=_as_float(numbers.max()),
         examples=() if column.dtype.is_numeric() else _most_frequent(present),
-        skipped=reason_to_skip(table, name) or mostly_missing_reason(len(column) - len(present), len(column)),
+        skipped=skipped,
     )
 
 

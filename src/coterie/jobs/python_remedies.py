@@ -24,7 +24,7 @@ SHORT = {"a": "algorithm", "k": "k", "o": "output"}
 # Words after an option that are not its value
 WORDS = {
     "adds", "and", "are", "asks", "both", "defines", "for", "has", "in", "is", "leaves", "must", "name", "names",
-    "needs", "or", "plays", "takes", "to", "too", "which",
+    "needs", "or", "plays", "reads", "takes", "to", "too", "which",
 }  # fmt: skip
 NAMES_OF_OPTIONS = {each.name for job in (Job, ChooseJob, CompareJob) for each in fields(job)} | set(OPTIONS)
 COMMANDS = (("coterie choose-k", "coterie.choose_k"), ("coterie fit", "coterie.Job with"))

@@ -71,15 +71,15 @@ class ColumnReader(TransformerMixin, BaseEstimator):
 
     def _read(self, X: Any) -> Any:
         try:
-            import narwhals as nw
             import polars as pl
 
+            from coterie.data.tables.frame_table import as_polars
             from coterie.data.tables.readings import Reading, convert
         except ModuleNotFoundError as error:
             raise ParameterError(
                 "this model reads columns of text, which needs one more package. Run: pip install polars"
             ) from error
-        frame = nw.from_native(X, eager_only=True).to_polars()
+        frame = as_polars(X)
         columns, readings = [], self.readings or {}
         for name in self.names:
             reading = Reading.from_dict(dict(readings[name])) if name in readings else None

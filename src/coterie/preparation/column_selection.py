@@ -14,7 +14,7 @@ from coterie.data.tables.written_numbers import is_missing_mark, split_numbers
 from coterie.errors import InputError, ParameterError
 from coterie.families.frame_columns import is_categorical
 from coterie.preparation import PreparationOptions, SkippedColumn, column_names
-from coterie.preparation.column_names import IDENTIFIER, PHONE_NUMBER, POSTAL_CODE
+from coterie.preparation.column_names import IDENTIFIER, PHONE_NUMBER, POSTAL_CODE, ROW_NUMBERS
 from coterie.preparation.name_lists import shell_names
 
 # Columns that a job adds to the output.
@@ -34,13 +34,16 @@ MOSTLY_MISSING = "mostly missing"
 FEW_VALUES = 20  # a text column with at most this many distinct values is categorical, however few rows there are
 MAX_ONE_HOT = 200  # distinct values of a column that --one-hot accepts
 MOSTLY = 0.9  # share of numbers above which a text column looks like a mistake
+FEW_TEXTS = 2  # different texts that look like codes if there are more numbers
 EXAMPLES = 5  # different values that are not numbers, of a column of text in which nearly all are
 PHONE_DIGITS = 6  # of a telephone number, at least
 LONGEST = 40  # characters of a value that a message quotes
+MIN_NUMBERED, MAX_GAPS = 20, 0.2  # rows that may be numbered, and share of numbers between them that may be missing
 CATEGORIES = ("text", "true/false", "categories")
 INCLUDE, ONE_HOT = "--include", "--one-hot"
 OPTIONS = {  # options that use columns that are skipped for these reasons
-    IDENTIFIER: INCLUDE, PHONE_NUMBER: INCLUDE, POSTAL_CODE: ONE_HOT, **dict.fromkeys(CATEGORIES, ONE_HOT),
+    **dict.fromkeys((IDENTIFIER, ROW_NUMBERS, PHONE_NUMBER), INCLUDE),
+    **dict.fromkeys((POSTAL_CODE, *CATEGORIES), ONE_HOT),
 }  # fmt: skip
 KINDS = {
     pl.String: "text", pl.Boolean: "true/false", pl.Categorical: "categories", pl.Enum: "categories", pl.Date: "dates",
@@ -220,9 +223,12 @@ def _code_reason(table: Table, name: str, kind: str) -> str | None:
     if isinstance(table, ConvertedTable) and name in table.readings and table.readings[name].kind != "number":
         return None
     may_be_unique = column_names.is_identifier_name_if_unique(name)
-    if not (may_be_unique or _has_name_of_code(name)):
+    has_name = may_be_unique or _has_name_of_code(name)
+    if not has_name and not (kind == "numeric" and _are_distinct_integers(table.head[name])):
         return None
     column = table.column(name).drop_nulls()
+    if not has_name:
+        return ROW_NUMBERS if _is_numbering(column) else None
     if kind == "numeric" and column.dtype.is_float() and not (column == column.round()).all():
         return None
     if column_names.is_phone_name(name):
@@ -234,6 +240,22 @@ def _code_reason(table: Table, name: str, kind: str) -> str | None:
     if column_names.is_identifier_name(name):
         return IDENTIFIER
     return IDENTIFIER if column.is_unique().all() else None
+
+
+def _are_distinct_integers(column: pl.Series) -> bool:
+    numbers = column.cast(pl.Float64).fill_nan(None).drop_nulls()
+    return bool((numbers == numbers.round()).all() and numbers.is_unique().all())
+
+
+def _is_numbering(column: pl.Series) -> bool:
+    """Whether the numbers are distinct and consecutive with few gaps, in any order: those of rows, whatever the name.
+
+    Quantities repeat by chance long before so many values of a range are taken.
+    """
+    if len(column) < MIN_NUMBERED or not _are_distinct_integers(column):
+        return False
+    span = float(column.max()) - float(column.min()) + 1  # type: ignore[arg-type]
+    return len(column) >= (1 - MAX_GAPS) * span
 
 
 def _hardly_repeats(table: Table, name: str) -> bool:
@@ -249,12 +271,22 @@ def nearly_numeric_warnings(table: Table, skipped: Sequence[SkippedColumn]) -> t
         for name, fields in counts.items():
             fields.add(batch[name], start)
         start += batch.height
-    return tuple(
-        f'column "{name}" was skipped as text because {fields.description} in row {fields.row:,} (from 0): correct or '
-        f"empty {'it' if fields.texts == 1 else 'them'} to use the column, "
-        f"or add --na-values {shell_names(*fields.examples)}."
-        for name, fields in counts.items()
-        if 0 < fields.texts <= (1 - MOSTLY) * (fields.texts + fields.numbers)
+    by_texts: dict[tuple[str, ...], list[str]] = {}
+    for name, fields in counts.items():
+        if fields.is_nearly_numeric:
+            by_texts.setdefault(tuple(fields.examples), []).append(name)
+    return tuple(_nearly_numeric_warning(names, counts[names[0]]) for names in by_texts.values())
+
+
+def _nearly_numeric_warning(names: Sequence[str], first: "_FieldCounts") -> str:
+    """The warning about columns with the same texts, with an example of the first."""
+    several = len(names) > 1
+    subject = f"columns {first_names(names)} were" if several else f'column "{names[0]}" was'
+    where = f"{f' of {names[0]}' if several else ''} in row {first.row:,} (from 0)"
+    return (
+        f"{subject} skipped as text because {first.description}{where}: correct or empty "
+        f"{'it' if first.texts == 1 and not several else 'them'} to use the column{'s' * several}, "
+        f"or add --na-values {shell_names(*first.examples)}."
     )
 
 
@@ -278,6 +310,12 @@ class _FieldCounts:
             self.examples = list(dict.fromkeys([*self.examples, *values]))[:EXAMPLES]
         texts, missing = int(is_text.sum()), int(is_missing_mark(column.str.strip_chars()).sum())
         self.texts, self.numbers = self.texts + texts, self.numbers + len(column) - missing - texts
+
+    @property
+    def is_nearly_numeric(self) -> bool:
+        """Whether nearly all values are numbers; or most are, and the others are one or two texts."""
+        share = 0.5 if len(self.examples) <= FEW_TEXTS else 1 - MOSTLY
+        return 0 < self.texts <= share * (self.texts + self.numbers)
 
     @property
     def description(self) -> str:
@@ -346,7 +384,9 @@ def _nothing_to_use(table: Table, reasons: dict[str, str | None]) -> str:
         return f"no numeric columns in {table.name}. {nearly[0][0].upper()}{nearly[0][1:]}"
     texts = [name for name, reason in reasons.items() if reason in (*CATEGORIES, FREE_TEXT)]
     fewest = min(texts, key=lambda name: table.column(name).n_unique(), default=None)
+    numbered = [name for name, reason in reasons.items() if reason == ROW_NUMBERS]
     remedy = f" Use --one-hot {shell_names(fewest)}, or pass embeddings." if fewest is not None else ""
     if sparse := [name for name, reason in reasons.items() if reason and reason.startswith(MOSTLY_MISSING)]:
-        return f"no column of {table.name} can be used ({listed}). Use --include {shell_names(*sparse)}."
+        return f"no column of {table.name} can be used ({listed}). Use {INCLUDE} {shell_names(*sparse)}."
+    remedy = f" Use {INCLUDE} {shell_names(*numbered)} if they are quantities." if numbered else remedy
     return f"no numeric columns in {table.name} ({listed}).{remedy}"

@@ -8,13 +8,15 @@ from typing import cast
 
 import polars as pl
 
-from coterie.core.formatting import count, truncate
+from coterie.core.formatting import count, first_names, truncate
 from coterie.data.tables import delimited_text
 from coterie.data.tables.reader import Table
-from coterie.data.tables.readings import CYCLES, TEMPORAL, Reading, parse_dates, present
+from coterie.data.tables.readings import CYCLES, TEMPORAL, Reading, codes_of, parse_dates, present
 from coterie.data.tables.written_numbers import (
     CURRENCY,
     DIGITS,
+    MISSING_MARKS,
+    MISSING_WORDS,
     Decimal,
     WrittenNumbers,
     is_missing_mark,
@@ -74,8 +76,14 @@ def detect_readings(
 ) -> DetectedReadings:
     """Find readings of the columns `candidates` as one of `kinds`; numbers of the table stay as they are."""
     names, kinds = [name for name in candidates if name not in table.empty_columns], tuple(kinds)
+    codes = codes_of(options.na_values)
+    numeric = [name for name in names if codes and table.schema[name].is_numeric()]
+    coded = [name for name in numeric if table.column(name).cast(pl.Float64).is_in(codes).any()]
+    table = table.with_text(coded) if coded else table
     texts = [name for name in names if table.schema[name].base_type() in delimited_text.TEXT_TYPES]
     result = DetectedReadings()
+    for name in coded:
+        result.readings[name] = Reading(column=name, kind="number", missing=options.na_values)
     numbers = _number_columns(table, texts, options, result.reasons) if "number" in kinds else {}
     floats = [name for name in names if table.schema[name] == pl.Float64]
     evidence = _decimal_evidence(table, floats, numbers.values())
@@ -88,14 +96,13 @@ def detect_readings(
         notes += _read_dates(table, names, others, options, evidence, result.readings)
     order = {name: j for j, name in enumerate(table.columns)}
     result.readings = dict(sorted(result.readings.items(), key=lambda item: order[item[1].column]))
-    result.notes = (*notes, *_mark_notes(table, result.readings))
+    result.notes = tuple(notes)
     return result
 
 
 def _survivors(table: Table, names: list[str], fits: Callable[[pl.Series], bool]) -> list[str]:
     """Columns whose first cells fit, so that the whole column is worth a pass."""
-    head = next(table.batches(names), None) if names else None
-    return [] if head is None else [name for name in names if fits(head[name].head(HEAD))]
+    return [name for name in names if fits(table.head[name].head(HEAD))]
 
 
 def _number_columns(
@@ -318,18 +325,24 @@ def _without_time(date_format: str) -> str:
     return date_format
 
 
-def _mark_notes(table: Table, readings: dict[str, Reading]) -> list[str]:
-    """A note about cells that are read as missing values, besides empty cells and the usual words."""
-    examples = []
-    for name in dict.fromkeys(reading.column for reading in readings.values()):
-        reading = next(each for each in readings.values() if each.column == name)
+def mark_notes(
+    table: Table, numbers: Iterable[str], categories: Iterable[str], na_values: tuple[str, ...]
+) -> list[str]:
+    """A note about cells of text that are read as missing values, besides empty cells and the usual words."""
+    names = dict.fromkeys(numbers, MISSING_MARKS) | dict.fromkeys(categories, MISSING_WORDS)
+    cells: dict[tuple[str, ...], dict[str, int]] = {}  # by marks: columns, each with its number of cells
+    for name, marks in names.items():
         if table.schema[name].base_type() not in delimited_text.TEXT_TYPES:
             continue
         text = table.column(name).cast(pl.String).str.strip_chars()
-        is_mark = is_missing_mark(text, reading.missing) & text.is_not_null()
-        marks = text.filter(is_mark & ~text.is_in(delimited_text.MISSING_MARKS)).unique(maintain_order=True).to_list()
-        if marks:
-            n = int(text.is_in(marks).sum())
-            shown = " and ".join(f'"{mark}"' for mark in marks[:MARKS_NAMED])
-            examples.append(f"{shown} in {name} ({count(n, 'cell')})")
+        is_mark = is_missing_mark(text, na_values * (marks == MISSING_MARKS), marks) & ~text.is_in(
+            delimited_text.MISSING_MARKS
+        ).fill_null(True)
+        if is_mark.any():
+            seen = text.filter(is_mark).unique(maintain_order=True).to_list()[:MARKS_NAMED]
+            cells.setdefault(tuple(seen), {})[name] = int(is_mark.sum())
+    examples = []
+    for marks, counts in cells.items():
+        shown = " and ".join(f'"{mark}"' for mark in marks)
+        examples.append(f"{shown} in {first_names([*counts])} ({count(sum(counts.values()), 'cell')})")
     return [f"read as missing values: {', '.join(examples)}."] if examples else []

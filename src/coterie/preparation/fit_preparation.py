@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from coterie.algorithms import Algorithm
-from coterie.core.formatting import count
+from coterie.core.formatting import count, first_names
 from coterie.core.progress import Callback, silent
 from coterie.data.row_sample import sample_rows
 from coterie.data.tables.converted_table import converted
@@ -27,12 +27,13 @@ from coterie.preparation.column_selection import (
     reading_candidates,
     select_columns,
 )
-from coterie.preparation.detect_readings import detect_readings
+from coterie.preparation.detect_readings import detect_readings, mark_notes
 from coterie.preparation.missing_values import empty_warnings
 from coterie.preparation.name_lists import shell_names
 from coterie.preparation.one_hot import categories_of
 from coterie.preparation.preparation import Preparation, PreparedRows, RawRows
 from coterie.preparation.scaling import Matrix, Vector, blocks, extremes, fill_rows, fit_scale, means, quantiles
+from coterie.preparation.table_hints import table_hints
 from coterie.preparation.transforms import NO_TRANSFORM, TRANSFORMS, choose_transform, parse_transforms
 
 CONSTANT = "constant"
@@ -83,11 +84,13 @@ def prepare(table: Table, options: PreparationOptions, method: Algorithm, callba
     check_options(table, options, mixed=method.mixed)
     kinds = ("number",) if method.series else ("number", "date") if method.mixed else ("number", "boolean", "date")
     detected = detect_readings(table, options, reading_candidates(table, options), kinds)
-    table = converted(table, detected.readings)
+    original, table = table, converted(table, detected.readings)
     options = with_parts(options, detected.readings)
     selection = select_columns(table, options, mixed=method.mixed, series=method.series, known=detected.reasons)
+    sources = dict.fromkeys(reading.column for reading in detected.readings.values())
     unscaled = _unscaled(table, selection, options.missing, method)
     raw = unscaled.read_rows(table, callback)
+    hints = () if method.series or table.is_array else table_hints(table, unscaled.numbers, raw, selection.skipped)
     weight = None if options.weight is None else row_weights(table, options.weight, raw.row_mask)
     filled, raw = _fill(unscaled, raw, weight)
     if len(raw.X) == 1:
@@ -112,16 +115,30 @@ def prepare(table: Table, options: PreparationOptions, method: Algorithm, callba
         skipped=(*selection.skipped, *(SkippedColumn(name, CONSTANT) for name in constant), *duplicates),
         warnings=(
             *nearly_numeric_warnings(table, selection.skipped),
-            *(f'column "{name}" is constant and was dropped.' for name in constant),
-            *(
-                f'half of column "{name}" is one value: it was scaled by its standard deviation.'
-                for name in equal_quartiles
+            *_about_columns(constant, "{} is constant and was dropped.", "{} are constant and were dropped."),
+            *_about_columns(
+                equal_quartiles,
+                "half of {} is one value: it was scaled by its standard deviation.",
+                "half of each of {} is one value: they were scaled by their standard deviations.",
             ),
             *_duplicate_warnings(rows.X),
             *empty_warnings(rows.empty),
         ),
-        notes=(*detected.notes, *transform_notes, *scale_notes),
+        notes=(
+            *detected.notes,
+            *mark_notes(original, sources, selection.categories, options.na_values),
+            *transform_notes,
+            *scale_notes,
+            *hints,
+        ),
     )
+
+
+def _about_columns(names: list[str], one: str, several: str) -> tuple[str, ...]:
+    """A sentence about one column or several; none without names."""
+    if not names:
+        return ()
+    return (one.format(f'column "{names[0]}"') if len(names) == 1 else several.format(f"columns {first_names(names)}"),)
 
 
 def with_parts(options: PreparationOptions, readings: Mapping[str, Reading]) -> PreparationOptions:

@@ -10,14 +10,26 @@ import polars as pl
 from numpy.typing import NDArray
 
 from coterie.core.formatting import count
+from coterie.data.tables.delimited_text import TEXT_TYPES
+from coterie.data.tables.written_numbers import MISSING_WORDS, is_missing_mark
 
 NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d{1,3})?", re.ASCII)  # codes like 007 are no numbers
 TRUTH_VALUES = {"true": Decimal(1), "false": Decimal(0)}
 
 
+def without_marks(column: pl.Series, categories: Sequence[str] = ()) -> pl.Series:
+    """A column of words with null where a cell means a missing value (``n/a``, ``-``), unless it is a category."""
+    if column.dtype.base_type() not in TEXT_TYPES:
+        return column
+    text = column.cast(pl.String)
+    is_mark = is_missing_mark(text.str.strip_chars(), marks=MISSING_WORDS) & text.is_not_null()
+    is_missing = is_mark & ~text.is_in(categories).fill_null(False)
+    return text.set(is_missing, None) if is_missing.any() else column
+
+
 def categories_of(column: pl.Series) -> tuple[str, ...]:
     """The values of a column as text, in alphabetical order."""
-    return tuple(sorted(column.cast(pl.String).drop_nulls().unique().to_list()))
+    return tuple(sorted(without_marks(column).cast(pl.String).drop_nulls().unique().to_list()))
 
 
 def one_hot(column: pl.Series, categories: Sequence[str]) -> NDArray[np.bool_]:

@@ -15,7 +15,7 @@ from coterie.errors import InputError
 from coterie.preparation import Scale, missing_values
 from coterie.preparation.column_selection import check_column, check_types
 from coterie.preparation.missing_values import MissingCounts
-from coterie.preparation.one_hot import one_hot
+from coterie.preparation.one_hot import one_hot, without_marks
 from coterie.preparation.scaling import Matrix, fill_rows, scale_rows
 from coterie.preparation.transforms import TRANSFORMS, apply_transforms, feature_name, first_invalid
 
@@ -163,7 +163,7 @@ class Preparation:
         scale_rows(numbers, np.array(self.shift), np.array(self.spread))
         model_input: Any = raw.X
         if self.mixed:
-            model_input = table.frame(self.columns).filter(pl.Series(raw.row_mask))
+            model_input = self._categorical(table.frame(self.columns)).filter(pl.Series(raw.row_mask))
         has_missing = raw.has_missing and not self.fill
         unknown = np.broadcast_to(raw.counts.unknown, len(self.categories)).tolist()
         by_column = dict(zip(self.categories, unknown, strict=True))
@@ -184,9 +184,10 @@ class Preparation:
             at_end = np.logical_and.accumulate(is_missing[:, ::-1], axis=1)[:, ::-1]
             is_missing &= ~at_end | is_missing.all(axis=1, keepdims=True)
         if self.categories:
-            is_null = [batch[name].is_null().to_numpy() for name in self.categories]
+            cells = self._categorical(batch)
+            is_null = [cells[name].is_null().to_numpy() for name in self.categories]
             is_missing = np.column_stack([is_missing, *is_null])
-            parts = [one_hot(batch[name], values) for name, values in self.categories.items()]
+            parts = [one_hot(cells[name], values) for name, values in self.categories.items()]
             unknown = [int((~part.any(axis=1) & ~null).sum()) for part, null in zip(parts, is_null, strict=True)]
             present = [np.where(null[:, None], np.nan, part) for part, null in zip(parts, is_null, strict=True)]
             X = np.hstack([X, np.hstack(present).astype(X.dtype)])
@@ -197,6 +198,10 @@ class Preparation:
             np.array(unknown, dtype=int),
         )  # fmt: skip
         return X, np.logical_not(is_incomplete), counts
+
+    def _categorical(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The frame with null where a cell of a categorical column means a missing value."""
+        return frame.with_columns(without_marks(frame[name], values) for name, values in self.categories.items())
 
     def _check_values(self, counts: MissingCounts) -> None:
         if np.any(counts.infinite):

@@ -16,7 +16,7 @@ class ColumnInfo:
     mean: float | None
     most: float | None  # maximum
     examples: tuple[str, ...]
-    skipped: str | None  # why `fit` skips the column by default; None if it does not
+    skipped: str | None  # why `fit` skips the column by default; None if it is used
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,7 @@ class TableInfo:
     incomplete_rows: int
     duplicate_rows: int
     columns: tuple[ColumnInfo, ...]
+    error: str | None = None  # of `fit` without options, besides missing values
 
 
 @dataclass(frozen=True)

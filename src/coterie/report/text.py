@@ -144,7 +144,8 @@ def _(info: TableInfo) -> str:
         values = [number(value) for value in (column.least, column.mean, column.most)]
         counts = [f"{column.missing:,}", f"{column.distinct:,}"]
         rows.append([column.name, column.kind, *counts, *values, " · ".join(filter(None, comments))])
-    return "\n".join([f"{info.source}  {' · '.join(parts)}", "", *table_lines([COLUMN_HEADER, *rows], left=[0, 1, 7])])
+    lines = [f"{info.source}  {' · '.join(parts)}", "", *table_lines([COLUMN_HEADER, *rows], left=[0, 1, 7])]
+    return "\n".join(lines if info.error is None else [*lines, "", f"coterie fit stops here: {info.error}"])
 
 
 @as_text.register

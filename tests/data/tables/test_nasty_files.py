@@ -1,5 +1,7 @@
 """Text files as they come: each is read right, or rejected with the line and what to do."""
 
+import csv
+import io
 import re
 
 import pytest
@@ -57,6 +59,26 @@ READ = {  # text, and the columns that a person sees in it
     "title before the header": ("Sales of May\n\n" + PLAIN, A),
     "title with a delimiter": ("Sales, May\nn,a,b\nx,1,1.5\ny,2,2.5\nz,3,3.5\n", NAMES),
     "separator line of Excel": ("sep=;\n" + EUROPEAN, A),
+    "title in all columns of a sheet": ("Sales of May,,\n,,\nn,a,b\nx,1,1.5\ny,2,2.5\nz,3,3.5\n", NAMES),
+    "title of quoted columns": ('"Sales of May"\n"n","a","b"\n"x","1","1.5"\n"y","2","2.5"\n"z","3","3.5"\n', NAMES),
+    "title, header and units": ("Sales of May\n,,\nn,a,b\n,kg,cm\nx,1,1.5\ny,2,2.5\nz,3,3.5\n", NAMES),
+    "names of groups": (
+        "n,2023,,2024,\n,a,b,a,b\nx,1,1.5,1,1.5\ny,2,2.5,2,2.5\nz,3,3.5,3,3.5\n",
+        {"n": NAMES["n"], "2023 a": A["a"], "2023 b": A["b"], "2024 a": A["a"], "2024 b": A["b"]},
+    ),
+    "title and names of groups that repeat": (
+        "Sales,,,\n,,,\n,May,May,June\nn,a,b,a\nx,1,1.5,1\ny,2,2.5,2\nz,3,3.5,3\n",
+        {"n": NAMES["n"], "May a": A["a"], "May b": A["b"], "June a": A["a"]},
+    ),
+    "title and few names of groups": (
+        "Sales,,,\n,May,,\nn,a,b,c\nx,1,1.5,u\ny,2,2.5,v\nz,3,3.5,w\n",
+        {"n": NAMES["n"], "May a": A["a"], "May b": A["b"], "May c": ["u", "v", "w"]},
+    ),
+    "a row of words before numbers": (
+        "n,a,b\nx,low,4\ny,2,2.5\nz,3,3.5\n",
+        {"n": NAMES["n"], "a": ["low", "2", "3"], "b": [4, 2.5, 3.5]},
+    ),
+    "total and empty fields at the end": ("n,a,b\nx,1,1.5\ny,2,2.5\nz,3,3.5\nTotal,6,\n,,\n", NAMES),
     "total at the end": ("n,a,b\nx,1,1.5\ny,2,2.5\nz,3,3.5\nTotal,6,7.5\n", NAMES),
     "grand total and blank lines": ('n;a;b\nx;1;1,5\ny;2;2,5\nz;3;3,5\n"Grand total:";6;7,5\n\n', NAMES),
     "row called total": (
@@ -102,6 +124,12 @@ READ = {  # text, and the columns that a person sees in it
         {"n": NAMES["n"], "a": ["1 000", "2 000", "3 500,5"]},
     ),
 }
+DIALECTS = {  # which sheets do not have
+    "blanks", "aligned blanks", "single quotes", "escaped quotes", "quote in a field", "separator line of Excel",
+    "separator at the end of rows", "lines in quotes", "lines in quotes, and quotes in them", "formulas of Excel",
+    "old mac lines", "backslash at the end of quoted fields", "backslash at the end of quoted lines",
+}  # fmt: skip
+PLAIN_NUMBER = re.compile(r"[1-9]\d*(\.\d+)?")
 REJECTED = {  # text, and what the error says
     "too many fields": ("a,b\n1,1.5\n2,2.5,9\n3,3.5\n", r"line 3 has 3 fields, the first has 2.*quotes"),
     "comma for decimals and fields": ("a,b\n1,1,5\n2,2,5\n3,3,5\n", r"line 2 has 3 fields, the first has 2"),
@@ -148,6 +176,32 @@ def test_every_file_is_read_as_a_person_reads_it(tmp_path, batch_rows):
         assert frame.to_dict(as_series=False) == columns, name
 
 
+def test_every_sheet_is_read_like_the_text_file_of_its_cells(tmp_path):
+    xlsxwriter = pytest.importorskip("xlsxwriter")
+    path = tmp_path / "nasty.xlsx"
+    for name, (text, columns) in READ.items():
+        if name in DIALECTS or isinstance(text, bytes):
+            continue
+        delimiter = max(",;\t|", key=text.count)
+        cells = list(csv.reader(io.StringIO(text), delimiter=delimiter))
+        with xlsxwriter.Workbook(path, {"strings_to_formulas": False}) as workbook:
+            workbook.add_worksheet("notes").hide()
+            sheet = workbook.add_worksheet("rows")
+            for i, row in enumerate(cells):
+                for j, cell in enumerate(row):
+                    number = cell if delimiter == "," else cell.replace(",", ".")
+                    is_number = PLAIN_NUMBER.fullmatch(number)
+                    sheet.write_number(i, j, float(number)) if is_number else sheet.write_string(i, j, cell)
+        table = read(path)
+        assert table.frame().to_dict(as_series=False) == columns, name
+        expected = read(write(tmp_path, text)).notes
+        assert [*map(plain, table.notes[1:])] == [*map(plain, expected)], name
+
+
+def plain(note):
+    return re.sub(r"[\s,;]+", " ", note.replace("line", "row"))
+
+
 @pytest.mark.parametrize("batch_rows", [None, 2])
 def test_every_other_file_is_rejected_with_line_and_remedy(tmp_path, batch_rows):
     for name, (text, message) in REJECTED.items():
@@ -163,6 +217,13 @@ def test_numbers_for_people_are_numbers(tmp_path):
         assert converted(table, readings).column("a").max() == pytest.approx(largest), name
 
 
+def test_codes_and_questions_are_the_names_of_a_survey(tmp_path):
+    lines = ["Q1,Q2", '"How old, in years?",How tall?', *(f"{20 + i % 5},{150 + i}" for i in range(12))]
+    table = read(write(tmp_path, "\n".join(lines)))
+    assert table.columns == ["Q1 How old, in years?", "Q2 How tall?"]
+    assert table.n_rows == 12
+
+
 def test_there_are_many_files():
     assert len(READ) + len(REJECTED) + len(NUMBERS) >= 60
 
@@ -171,7 +232,11 @@ def test_lines_that_are_no_rows_are_noted(tmp_path):
     total = read(write(tmp_path, READ["total at the end"][0]))
     assert total.notes == ('line 5 is a total ("Total"), not a row: it was left out.',)
     title = read(write(tmp_path, READ["title before the header"][0]))
-    assert title.notes == ('the first 2 lines are not part of the table ("Sales of May"): they were skipped.',)
+    assert title.notes == ('the first 2 lines are not part of the table ("Sales of May"): the header is line 3.',)
+    groups = read(write(tmp_path, READ["names of groups"][0]))
+    assert groups.notes == (
+        'lines 1 and 2 both have names of columns: they were joined ("n, 2023 a, 2023 b, 2024 a, …").',
+    )
     repeated = read(write(tmp_path, READ["header between rows"][0]))
     assert repeated.notes == ("line 3 repeats the header, and so do 1 more lines: left out.",)
     units = read(write(tmp_path, READ["units after the header"][0]))

@@ -4,7 +4,7 @@ import codecs
 import io
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -14,6 +14,7 @@ import polars as pl
 
 from coterie.data import temporary_arrays
 from coterie.data.tables.text_cleaning import (
+    DELIMITERS,
     QUOTED,
     SNIFFED_LINES,
     Cleaning,
@@ -98,22 +99,17 @@ def cleaned_text(path: Path, encoding: str, header_row: int | None = None) -> Cl
 
     `header_row` is the line of the column names, counted from 1; None: it is found.
     """
-    size = path.stat().st_size
     with path.open("rb") as file:
-        head = file.read(SNIFFED_BYTES)
-        file.seek(max(0, size - SNIFFED_BYTES))
-        tail = file.read()
-    cleaning = _cleaning(head, tail, size, encoding, path.read_bytes, header_row)
-    return clean(path.read_bytes().decode(encoding, decode_errors(encoding)), cleaning) if cleaning.is_needed else None
+        return _clean(file, path.suffix, encoding, header_row)
 
 
-def read_text(content: bytes, suffix: str = "", header_row: int | None = None) -> tuple[pl.DataFrame, Layout]:
-    """All rows of a file with fields as text, and the layout of the file."""
+def read_text(
+    content: bytes, suffix: str = "", header_row: int | None = None, noun: str = "line"
+) -> tuple[pl.DataFrame, Layout]:
+    """All rows of a file with fields as text, and the layout of the file; `noun` is what notes call a line."""
     encoding = _encoding_of(iter([content]))
     text = content.decode(encoding, decode_errors(encoding))
-    head, tail = content[:SNIFFED_BYTES], content[-SNIFFED_BYTES:]
-    cleaning = _cleaning(head, tail, len(content), encoding, lambda: content, header_row)
-    cleaned = clean(text, cleaning) if cleaning.is_needed else CleanText(text, [], ())
+    cleaned = _clean(io.BytesIO(content), suffix, encoding, header_row, noun) or CleanText(text, [], ())
     plain = cleaned.text.encode()
     layout = _layout(io.BytesIO(plain), suffix)._replace(cleaning_notes=cleaned.notes)
     lines = _name_columns(pl.read_csv(io.BytesIO(plain), **_options(layout)), layout)
@@ -121,27 +117,38 @@ def read_text(content: bytes, suffix: str = "", header_row: int | None = None) -
     return lines.head(layout.rows(lines.height, lines.width)), layout
 
 
-def _cleaning(
-    head: bytes, tail: bytes, size: int, encoding: str, whole: Callable[[], bytes], header_row: int | None
-) -> Cleaning:
+def _clean(file: IO[bytes], suffix: str, encoding: str, header_row: int | None, noun: str = "line") -> CleanText | None:
+    cleaning = _cleaning(file, suffix, encoding, header_row)
+    if not cleaning.is_needed:
+        return None
+    file.seek(0)
+    return clean(file.read().decode(encoding, decode_errors(encoding)), cleaning, _marks(suffix), noun)
+
+
+def _marks(suffix: str) -> Sequence[str]:
+    """The delimiters that a file with that suffix may have."""
+    return "\t" if suffix.lower() == ".tsv" else DELIMITERS
+
+
+def _cleaning(file: IO[bytes], suffix: str, encoding: str, header_row: int | None) -> Cleaning:
     """What is not plain about a file, by its first and last bytes."""
-    if encoding not in (UTF_8, WESTERN):  # their last bytes cannot be decoded alone
-        text = whole().decode(encoding)
-        return detect_cleaning(text[:SNIFFED_BYTES], text[-SNIFFED_BYTES:], len(text) <= SNIFFED_BYTES, header_row)
-    first, last = (part.decode(encoding, errors="replace") for part in (head, tail))
-    return detect_cleaning(first, last, size <= SNIFFED_BYTES, header_row)
+    size = file.seek(0, os.SEEK_END)
+    is_cut = encoding in (UTF_8, WESTERN)  # the last bytes of other encodings cannot be decoded alone
+    file.seek(0)
+    head = file.read(SNIFFED_BYTES if is_cut else size).decode(encoding, errors="replace")
+    file.seek(max(0, size - SNIFFED_BYTES) if is_cut else 0)
+    tail = file.read().decode(encoding, errors="replace")
+    is_whole = (size if is_cut else len(head)) <= SNIFFED_BYTES
+    return detect_cleaning(head[:SNIFFED_BYTES], tail[-SNIFFED_BYTES:], is_whole, header_row, _marks(suffix))
 
 
 def plain_layout(file: IO[bytes], suffix: str) -> Layout | None:
     """Layout of UTF-8 text without lines that are not rows; None for text that `scan_text` must convert first."""
-    size = file.seek(0, os.SEEK_END)
     file.seek(0)
     head = file.read(SNIFFED_BYTES)
-    file.seek(max(0, size - SNIFFED_BYTES))
-    tail = file.read()
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in head:
         return None
-    if _cleaning(head, tail, size, UTF_8, lambda: b"", None).is_needed:
+    if _cleaning(file, suffix, UTF_8, None).is_needed:
         return None
     file.seek(0)
     return _layout(file, suffix)
@@ -218,7 +225,7 @@ def _blocks(file: IO[bytes]) -> Iterator[bytes]:
 def _layout(file: IO[bytes], suffix: str) -> Layout:
     """Layout of UTF-8 text; `suffix` is that of the file name."""
     start = file.read(SNIFFED_BYTES + len(codecs.BOM_UTF8)).removeprefix(codecs.BOM_UTF8)[:SNIFFED_BYTES]
-    separator = "\t" if suffix.lower() == ".tsv" else _delimiter(start.decode(errors="ignore"))
+    separator = _delimiter(start.decode(errors="ignore"), _marks(suffix))
     return Layout(separator, not _is_numbers(start, separator), _blank_lines(file))
 
 
@@ -248,10 +255,10 @@ def _blank_lines(file: IO[bytes]) -> int:
     return max(0, end.count(b"\n") - end.endswith(b"\n"))
 
 
-def _delimiter(text: str) -> str:
-    """The most frequent separator that occurs in each of the first rows; a comma if there is none."""
+def _delimiter(text: str, marks: Sequence[str] = DELIMITERS) -> str:
+    """The most frequent of `marks` that occurs in each of the first rows; the first of them if there is none."""
     lines = [line for line in re.split(r"[\r\n]+", QUOTED.sub('""', text))[:SNIFFED_LINES] if line.strip()]
-    return delimiter(lines[: max(1, len(lines) - 1)])  # the last one may be truncated
+    return delimiter(lines[: max(1, len(lines) - 1)], marks)  # the last one may be truncated
 
 
 def parse(column: pl.Series, separator: str) -> pl.Series:

@@ -75,17 +75,24 @@ def as_polars(data: Any) -> pl.DataFrame:
 
 
 def _to_polars(table: Any) -> pl.DataFrame:
-    """A narwhals frame as a Polars frame; the error names the first column that cannot be converted."""
+    """A narwhals frame as a Polars frame; columns of words and numbers become text, as in a file."""
     try:
         frame: pl.DataFrame = table.to_polars()
-    except Exception as error:  # of pyarrow or pandas, of many types
-        for column in table.iter_columns():
-            try:
-                column.to_polars()
-            except Exception:
-                raise InputError(
-                    f"cannot read the column {column.name!r} ({column.dtype}): {first_line(error)}. Convert it to "
-                    "numbers or text, or drop it"
-                ) from error
-        raise
+    except Exception:  # of pyarrow or pandas, of many types
+        return pl.DataFrame([_column(column) for column in table.iter_columns()])
     return frame
+
+
+def _column(column: Any) -> pl.Series:
+    try:
+        series: pl.Series = column.to_polars()
+    except Exception as error:
+        cells = zip(column.to_list(), column.is_null().to_list(), strict=True)
+        values = [None if is_null else value for value, is_null in cells]
+        if not all(isinstance(value, str | int | float | None) for value in values):
+            raise InputError(
+                f"cannot read the column {column.name!r} ({column.dtype}): {first_line(error)}. Convert it to "
+                "numbers or text, or drop it"
+            ) from error
+        return pl.Series(column.name, [None if value is None else str(value) for value in values], pl.String)
+    return series

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,13 @@ from coterie import machine
 from coterie.core.formatting import format_bytes, join_words
 from coterie.data import temporary_arrays
 from coterie.data.tables import delimited_text, malformed_lines
-from coterie.data.tables.file_formats import FRAMES, read_excel
+from coterie.data.tables.file_formats import FRAMES
 from coterie.data.tables.read_errors import STANDARD_INPUT, check_table_file, readable, table_name
 from coterie.data.tables.scan import ROWS, Scan, empty_columns, scan
 from coterie.data.tables.sql import is_database, read_sql
 from coterie.data.tables.suffixes import ARRAYS, BATCHED, EXCEL, TEXT
+from coterie.data.tables.workbooks import read_workbook
+from coterie.data.tables.writer import write
 from coterie.errors import InputError, ParameterError
 
 # Upper bounds of the memory that a table takes, in multiples of the file size. Text needs memory for its fields, its
@@ -54,6 +57,11 @@ class Table(ABC):
     def line_number(self, row: int) -> int | None:
         """The line of a text file, counted from 1, at which a row begins; None for other files."""
         return malformed_lines.line_number(self.path, row, self.header_row)
+
+    @cached_property
+    def head(self) -> pl.DataFrame:
+        """The first rows."""
+        return next(self.batches(self.columns))
 
     @property
     @abstractmethod
@@ -165,20 +173,20 @@ def read(
     `sheet` is the name of a sheet of a workbook. `header_row` is the line of a text file, or the row of a sheet, that
     has the column names, counted from 1. `sql` is a query in a database, or about the table ``data`` in a file.
     """
-    if sql is not None or is_database(path):
-        return _query(path, batch_rows, sql)
-    if path != STANDARD_INPUT:
+    suffix, is_query = path.suffix.lower(), sql is not None or is_database(path)
+    if path != STANDARD_INPUT and not is_query:
         check_table_file(path)
-    suffix = path.suffix.lower()
+    if sheet is not None and suffix not in EXCEL:
+        raise ParameterError(f"--sheet is for {join_words(EXCEL, 'and')}: leave it out.")
+    if header_row is not None and suffix not in (*TEXT, *EXCEL) and path != STANDARD_INPUT:
+        raise ParameterError(f"--header-row is for {join_words((*TEXT, *EXCEL), 'and')}: leave it out.")
+    if is_query:
+        return _query(path, batch_rows, sql, sheet, header_row)
     if batch_rows is not None and (path == STANDARD_INPUT or suffix not in BATCHED):
         raise ParameterError(
             f"--batch-rows is for {join_words(BATCHED, 'or')}: {suffix or 'standard input'} is read as a whole. "
             "Leave it out."
         )
-    if sheet is not None and suffix not in EXCEL:
-        raise ParameterError(f"--sheet is for {join_words(EXCEL, 'and')}: leave it out.")
-    if header_row is not None and suffix not in (*TEXT, *EXCEL) and path != STANDARD_INPUT:
-        raise ParameterError(f"--header-row is for {join_words((*TEXT, *EXCEL), 'and')}: leave it out.")
     notes: tuple[str, ...] = ()
     with readable(path):
         can_batch = path != STANDARD_INPUT and suffix in BATCHED
@@ -201,13 +209,23 @@ def read(
     return table
 
 
-def _query(path: Path, batch_rows: int | None, sql: str | None) -> WholeTable:
+def _query(
+    path: Path, batch_rows: int | None, sql: str | None, sheet: str | None, header_row: int | None
+) -> WholeTable:
+    """The result of a query; DuckDB reads text files and sheets as they are after cleaning."""
     if batch_rows is not None:
         raise ParameterError("--batch-rows is not for databases, whose rows are read as a whole: leave it out.")
-    frame = read_sql(path, sql)
+    notes: tuple[str, ...] = ()
+    if path.suffix.lower() in (*TEXT, *EXCEL):
+        table = read(path, sheet=sheet, header_row=header_row)
+        with TemporaryDirectory() as folder:
+            write(table.batches(table.columns), Path(folder, "data.csv"))
+            frame, notes = read_sql(Path(folder, "data.csv"), sql), table.notes
+    else:
+        frame = read_sql(path, sql)
     if frame.height == 0:
         raise InputError("the query returned no rows.")
-    return WholeTable(path, dict(frame.schema), frame.height, (), frame, frame)
+    return WholeTable(path, dict(frame.schema), frame.height, notes, frame, frame)
 
 
 def _read_whole(path: Path, sheet: str | None, header_row: int | None) -> WholeTable:
@@ -219,7 +237,7 @@ def _read_whole(path: Path, sheet: str | None, header_row: int | None) -> WholeT
         typed = raw.with_columns(delimited_text.parse(column, layout.separator) for column in raw)
         notes = layout.notes
     elif suffix in EXCEL:
-        raw = typed = read_excel(path, sheet, header_row)
+        raw, typed, notes = read_workbook(path, sheet, header_row)
     else:
         raw = typed = FRAMES[suffix](path)
     return WholeTable(path, dict(typed.schema), typed.height, notes, raw, typed, header_row=header_row)

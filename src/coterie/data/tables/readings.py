@@ -78,7 +78,7 @@ def convert(column: pl.Series, reading: Reading) -> tuple[pl.Series, pl.Series]:
     dtype = column.dtype
     if dtype.is_numeric() or dtype == pl.Null:
         if reading.kind != "date":
-            return column.cast(pl.Float64), pl.repeat(False, len(column), eager=True)
+            return _without_codes(column.cast(pl.Float64), reading), pl.repeat(False, len(column), eager=True)
     elif dtype == pl.Boolean and reading.kind == "boolean":
         return column.cast(pl.Float64), pl.repeat(False, len(column), eager=True)
     elif dtype.base_type() in TEMPORAL and reading.kind == "date":
@@ -96,7 +96,19 @@ def convert(column: pl.Series, reading: Reading) -> tuple[pl.Series, pl.Series]:
         )
     else:
         values = _date_part(parse_dates(text, reading.format or ""), reading)
-    return values.alias(column.name), values.is_null() & text.is_not_null()
+    is_invalid = values.is_null() & text.is_not_null()
+    values = _without_codes(values, reading) if reading.kind == "number" else values
+    return values.alias(column.name), is_invalid
+
+
+def codes_of(words: tuple[str, ...]) -> list[float]:
+    """The numbers among words that mean a missing value, such as -9999."""
+    parsed = pl.Series(words, dtype=pl.String).str.strip_chars().cast(pl.Float64, strict=False)
+    return parsed.filter(parsed.is_finite().fill_null(False)).to_list()
+
+
+def _without_codes(values: pl.Series, reading: Reading) -> pl.Series:
+    return values.set(values.is_in(codes_of(reading.missing)).fill_null(False), None)
 
 
 def parse_dates(text: pl.Series, date_format: str) -> pl.Series:

@@ -7,13 +7,15 @@ from typing import Any
 
 import polars as pl
 
+from coterie.core.formatting import join_words
 from coterie.data.tables.read_errors import check_file, first_line
+from coterie.data.tables.suffixes import EXCEL, JSON_LINES, TEXT
 from coterie.data.tables.vector_columns import flatten
 from coterie.errors import InputError, ParameterError
 
 ADDRESS = re.compile(r"duckdb:/*(?P<file>[^?]*)(?:\?table=(?P<table>.+))?")  # a path has one slash for several
 DATABASES = (".db", ".duckdb")
-FILES = (".csv", ".tsv", ".parquet", ".ndjson", ".jsonl")  # that DuckDB reads, as the table ``data``
+FILES = (*TEXT, ".parquet", *JSON_LINES, *EXCEL)  # that are the table ``data``
 
 
 def is_database(path: Path) -> bool:
@@ -37,7 +39,7 @@ def read_sql(path: Path, query: str | None) -> pl.DataFrame:
     if file is not None:
         check_file(file)
         if address is None and file.suffix.lower() not in (*DATABASES, *FILES):
-            raise ParameterError(f"--sql is for databases, {', '.join(FILES)}; not for {file.suffix}.")
+            raise ParameterError(f"--sql is for databases and {join_words(FILES, 'and')}; not for {file.suffix}.")
     try:
         import duckdb
     except ModuleNotFoundError as error:
@@ -54,7 +56,7 @@ def read_sql(path: Path, query: str | None) -> pl.DataFrame:
                 raise ParameterError("--sql must be a query that returns rows: SELECT …")
             return flatten(_frame(relation))
     except duckdb.Error as error:
-        hint = f" {file.name} is the table named data." if is_data and file is not None else ""
+        hint = " The table of the file is named data." if is_data else ""
         raise InputError(f"the query failed: {first_line(error)}{hint}") from error
 
 

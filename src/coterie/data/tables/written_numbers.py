@@ -15,6 +15,7 @@ MISSING_MARKS = (
     "not available", "-", "--", "---", "–", "—", "?", "??", "???", ".", "..", "...", "…", "*", "#ref!", "#n/a",
     "#n/a n/a", "#value!", "#div/0!", "#name?", "#null!", "#num!", "#error!", "#spill!", "#calc!",
 )  # fmt: skip
+MISSING_WORDS = tuple(mark for mark in MISSING_MARKS if mark not in ("none", "nil", "*"))  # in a column of words
 SIGNS = "-−–"
 SPACES = r"[\s\u00a0\u2007\u2009\u202f]"
 SIGN = r"\-−–"  # in a class of characters
@@ -41,16 +42,12 @@ MAGNITUDES = {
 }  # fmt: skip
 UNITS = frozenset({
     "kg", "g", "mg", "t", "lb", "oz", "km", "m", "cm", "mm", "µm", "mi", "mile", "ft", "in", "inch", "yd", "h", "hr",
-    "hour",
-    "min", "minute", "s", "sec", "second", "ms", "d", "day", "wk", "week", "mo", "month", "y", "yr", "year", "°c",
-    "°f", "c",
-    "f", "w", "kw", "mw", "kwh", "mwh", "v", "mv", "hz", "khz", "mhz", "ghz", "kb", "mb", "gb", "tb", "bit", "l",
-    "ml", "cl",
-    "dl", "gal", "mph", "km/h", "kmh", "kmpl", "mpg", "l/100km", "cc", "hp", "bhp", "ps", "nm", "bar", "psi", "pa",
-    "hpa",
-    "kpa", "cal", "kcal", "kj", "px", "pt", "dpi", "sqft", "sqm", "m2", "m²", "km²", "ha", "acre", "pc", "x", "bp",
-    "db",
-    "ppm", "ppb", "star", "person", "people", "m/s", "g/l", "mg/dl", "mmol/l", "bpm", "mmhg",
+    "hour", "min", "minute", "s", "sec", "second", "ms", "d", "day", "wk", "week", "mo", "month", "y", "yr", "year",
+    "°c", "°f", "c", "f", "w", "kw", "mw", "kwh", "mwh", "v", "mv", "hz", "khz", "mhz", "ghz", "kb", "mb", "gb", "tb",
+    "bit", "l", "ml", "cl", "dl", "gal", "mph", "km/h", "kmh", "kmpl", "mpg", "l/100km", "cc", "hp", "bhp", "ps",
+    "nm", "bar", "psi", "pa", "hpa", "kpa", "cal", "kcal", "kj", "px", "pt", "dpi", "sqft", "sqm", "m2", "m²", "km²",
+    "ha", "acre", "pc", "x", "bp", "db", "ppm", "ppb", "star", "person", "people", "m/s", "g/l", "mg/dl", "mmol/l",
+    "bpm", "mmhg",
 })  # fmt: skip
 MAX_AFFIXES = 40  # distinct texts before or after the digits; a column with more does not contain numbers
 
@@ -109,10 +106,9 @@ def split_numbers(text: pl.Series) -> WrittenNumbers:
     return WrittenNumbers(digits.set(invalid.fill_null(True), None), factor, unit)
 
 
-def is_missing_mark(text: pl.Series, others: tuple[str, ...] = ()) -> pl.Series:
+def is_missing_mark(text: pl.Series, others: tuple[str, ...] = (), marks: tuple[str, ...] = MISSING_MARKS) -> pl.Series:
     """Mask of cells without surrounding blanks that mean a missing value; `others` are further marks."""
-    marks = [*MISSING_MARKS, *(other.strip().lower() for other in others)]
-    return text.str.to_lowercase().is_in(marks).fill_null(True)
+    return text.str.to_lowercase().is_in([*marks, *(other.strip().lower() for other in others)]).fill_null(True)
 
 
 def _mapped(affix: pl.Series, values: Mapping[str, object], dtype: type[pl.DataType], absent: object) -> pl.Series:

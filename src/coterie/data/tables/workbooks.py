@@ -1,0 +1,106 @@
+"""Workbooks: the cells of a sheet as text, which is cleaned and read as a text file is."""
+
+import re
+from functools import reduce
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+from zipfile import ZipFile
+
+import polars as pl
+
+from coterie.core.formatting import first_names
+from coterie.data.tables import delimited_text
+from coterie.errors import InputError, ParameterError
+
+SUFFIX = ".tsv"  # of the text of a sheet
+LINE_BREAK = "\v"  # in cells of that text, so that a line is a row of the sheet
+MIDNIGHT = " 00:00:00"
+MERGED = re.compile(rb'mergeCell [^>]*ref="([A-Z]+)(\d+):[A-Z]+(\d+)"')
+
+
+def read_workbook(
+    path: Path, sheet: str | None = None, header_row: int | None = None
+) -> tuple[pl.DataFrame, pl.DataFrame, tuple[str, ...]]:
+    """The rows of a sheet as text and as numbers, and notes; by default of the first visible sheet that is not empty.
+
+    `header_row` is the row of the column names, counted from 1; None: it is found.
+    """
+    try:
+        import fastexcel
+    except ModuleNotFoundError as error:
+        raise ParameterError(
+            f'reading {path.suffix.lower()} needs one more package. Run: pip install "coterie[excel]"'
+        ) from error
+    try:
+        workbook = fastexcel.read_excel(path)
+        names = workbook.sheet_names
+        if sheet is not None and sheet not in names:
+            raise InputError(f'{path.name} has no sheet "{sheet}". Sheets: {first_names(names)}')
+        name = sheet or next((each for each in names if _is_visible_table(workbook, each)), names[0])
+        cells = _cells(workbook, path, name)
+    except fastexcel.FastExcelError as error:
+        raise ValueError(str(error)) from error
+    content = cells.write_csv(separator="\t", include_header=False).rstrip().encode()
+    raw, layout = delimited_text.read_text(content, SUFFIX, header_row, "row")
+    raw = raw.rename(lambda column: column.replace(LINE_BREAK, " ").removesuffix(MIDNIGHT))
+    raw = raw.with_columns(_with_dates(column.str.replace_all(LINE_BREAK, "\n", literal=True)) for column in raw)
+    texts = raw.select(pl.col(pl.String))  # "1,5" is not read as a number here: its cell is text
+    typed = raw.with_columns(delimited_text.parse(column, ",") for column in texts)
+    others = [each for each in names if each != name]
+    choice = [f'sheet "{name}" was read; --sheet reads another: {first_names(others)}.'] if others and not sheet else []
+    return raw, typed, (*choice, *layout.notes)
+
+
+def _is_visible_table(workbook: Any, name: str) -> bool:
+    sheet = workbook.load_sheet(name, header_row=None, n_rows=0)
+    return bool(sheet.visible == "visible" and sheet.total_height > 0)
+
+
+def _cells(workbook: Any, path: Path, name: str) -> pl.DataFrame:
+    """All cells of a sheet as text, from its first row on; each of several merged cells has the value of the first."""
+
+    def load(dtype: str) -> Any:
+        return workbook.load_sheet(name, header_row=None, skip_rows=0, dtypes=dtype)
+
+    sheet = load("string")
+    if sheet.total_height == 0:
+        raise InputError(f'sheet "{name}" of {path.name} is empty. Sheets: {first_names(workbook.sheet_names)}')
+    texts, numbers = pl.DataFrame(sheet), pl.DataFrame(load("float"))
+    columns = []
+    for text, number in zip(texts, numbers, strict=True):
+        rounded = text.cast(pl.Float64, strict=False)  # the text of a number has 9 decimals
+        columns.append(text.replace("", None).zip_with((rounded == number).fill_null(True), number.cast(pl.String)))
+    cells = pl.DataFrame([column.str.replace_all(r"\r?\n|\r", LINE_BREAK) for column in columns])
+    start = sheet.available_columns()[0].absolute_index
+    for top, left, bottom in _merged_cells(path, name) if path.suffix.lower() == ".xlsx" else ():
+        if 0 <= left - start < cells.width and top < cells.height:
+            cells[list(range(top, min(bottom, cells.height))), left - start] = cells[top, left - start]
+    return cells
+
+
+def _merged_cells(path: Path, name: str) -> list[tuple[int, int, int]]:
+    """Merged cells of a sheet of an .xlsx file: first row, column, and the row after the last."""
+    with ZipFile(path) as file:
+        sheets = [each.attrib for each in ElementTree.fromstring(file.read("xl/workbook.xml")).iter()]
+        sheet = next(each for each in sheets if each.get("name") == name and each.get("sheetId"))
+        number = next(value for key, value in sheet.items() if key.endswith("}id"))
+        relations = ElementTree.fromstring(file.read("xl/_rels/workbook.xml.rels"))
+        target = next(each.attrib["Target"] for each in relations if each.attrib["Id"] == number)
+        content = file.read(target.lstrip("/") if target.startswith("/") else f"xl/{target}")
+    found = MERGED.findall(content)
+    return [(int(top) - 1, _column_number(left), int(bottom)) for left, top, bottom in found if top != bottom]
+
+
+def _column_number(letters: bytes) -> int:
+    """The number of a column, from 0: of ``A``, ``B``, …, ``AA``."""
+    return reduce(lambda number, letter: 26 * number + letter - ord("A") + 1, letters, 0) - 1
+
+
+def _with_dates(column: pl.Series) -> pl.Series:
+    """The column as dates if each of its cells is one, which a sheet has as ``2024-05-01 00:00:00``."""
+    times = column.str.to_datetime("%Y-%m-%d %H:%M:%S", strict=False)
+    if times.null_count() > column.null_count() or times.null_count() == len(column):
+        return column
+    has_time = (times.dt.truncate("1d") != times).any()
+    return times if has_time else times.cast(pl.Date)
