@@ -257,15 +257,11 @@ def test_two_runs_agree_as_the_metric_says(penguins):
     assert (same["adjusted_rand"], same["moved"]) == (1.0, 0)
 
 
-def test_a_cluster_has_its_means_distributions_and_examples(penguins, server):
+def test_a_cluster_has_its_distributions_and_examples(penguins, server):
     run = penguins.fit(algorithm="kmeans", k=3)["id"]
     view = penguins.get(f"/api/runs/{run}/clusters/1").json
     labels = penguins.labels(run)
     frame = server.loader.session().table.table.frame()
-    for column in view["profile"]:
-        values = frame[column["column"]].to_numpy().astype(float)
-        assert column["mean"] == pytest.approx(values[labels == 1].mean())
-        assert column["overall"] == pytest.approx(values[labels >= 0].mean())
     for column in view["distributions"]:
         present = frame[column["column"]].is_not_null().to_numpy()
         assert sum(column["cluster"]) == (present & (labels == 1)).sum()

@@ -1,4 +1,4 @@
-"""One cluster: its rule, its profile, its distributions beside those of the other rows, and example rows."""
+"""One cluster: its rule, its distributions beside those of the other rows, and example rows."""
 
 from typing import Any
 
@@ -13,7 +13,6 @@ from coterie.app.session import Session
 from coterie.app.views import row_silhouettes
 from coterie.core.arrays import Array
 from coterie.data.row_sample import sample_rows
-from coterie.jobs.fit_job import ClusteredTable
 from coterie.plots.display import plain
 from coterie.web import inner_range
 
@@ -36,7 +35,6 @@ def cluster_of(session: Session, run_id: str, label: str) -> dict[str, Any]:
     k = content.result.k
     return plain({
         **cluster_view(summary), "name": names_of(run, k)[summary.label], "color": colors_of(run, k)[summary.label],
-        "profile": _profile(outcome, content, summary.label),
         "distributions": _distributions(session, labels, summary.label),
         "typical": {"columns": table.table.columns, "rows": row_views(table, typical, outcome)},
         "untypical": {"columns": table.table.columns, "rows": row_views(table, untypical, outcome)},
@@ -54,27 +52,6 @@ def _examples(outcome: Outcome, members: Array) -> tuple[Array, Array, str]:
     known = order[np.isfinite(values[order])]
     known = known if len(known) else order
     return known[:EXAMPLES], known[::-1][:EXAMPLES], by
-
-
-def _profile(outcome: Outcome, content: ClusteredTable, label: int) -> list[dict[str, Any]]:
-    """Means of the cluster and of all rows in units of the table, and their difference in standard deviations."""
-    space, prepared = outcome.prepared.space, content.prepared
-    codes = (content.fitted.labels == label).astype(np.int64)
-    in_cluster = _mean(np.asarray(space.X[codes == 1], dtype=np.float64))
-    means = prepared.moments_in_units(np.stack([space.mean, in_cluster]), None, codes)[0][1]
-    overall = prepared.moments_in_units(space.mean[np.newaxis])[0][0]
-    return [
-        {
-            "column": name, "mean": float(means[j]), "overall": float(overall[j]),
-            "deviation": float((in_cluster[j] - space.mean[j]) / width) if (width := space.deviation[j]) > 0 else 0.0,
-        }
-        for j, name in enumerate(prepared.preparation.names)
-    ]  # fmt: skip
-
-
-def _mean(X: Array) -> Array:
-    present = ~np.isnan(X)
-    return np.where(present, X, 0.0).sum(axis=0) / np.maximum(present.sum(axis=0), 1)
 
 
 def _distributions(session: Session, labels: Array, label: int) -> list[dict[str, Any]]:

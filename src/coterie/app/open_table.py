@@ -1,5 +1,6 @@
 """The open table: its rows for the table view and for cross-filtering, and its preparations."""
 
+import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -69,6 +70,7 @@ class OpenTable:
     """A table in memory, and what the page asks about it."""
 
     def __init__(self, path: Path, callback: Callback = silent) -> None:
+        self.id = secrets.token_hex(8)  # of this opening: a page must not mix two tables, or two servers
         self.path = path
         self.table = read(path)
         self.readable = readable_columns(self.table)

@@ -342,7 +342,8 @@ class Session:
         with self.lock:
             if self._is_open(run, live):
                 entry = self.history.now.run(run.id) or run
-                self.events.publish("run", run_view(entry, live, self.options()))
+                view = run_view(entry, live, self.options())
+                self.events.publish("run", {"table": self.open_table().id, **view})
 
     def _keep(self, run_id: str, outcome: Outcome, workspace: Workspace) -> None:
         """Keep a result in memory if its workspace is still open."""

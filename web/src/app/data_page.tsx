@@ -16,7 +16,7 @@ import {
 } from "./api";
 import { bytes, Fault, Icon, percent, Section, Select, useLoaded } from "./controls";
 import { RowList } from "./row_list";
-import { attempt, change, go, message, place, preparation, table, take, workspace } from "./state";
+import { attempt, change, go, message, place, preparation, take, workspace } from "./state";
 
 const ROLES: Record<Role, string> = { feature: "use", id: "identifier", weight: "weight", ignored: "leave out" };
 const TRANSFORMS: Record<string, string> = { none: "no transform", auto: "automatic" };
@@ -31,7 +31,7 @@ async function opened(field: string, task: () => Promise<Workspace>): Promise<vo
   const answer = await attempt(field, task);
   if (!answer) return;
   take(answer);
-  go({ page: "data", cluster: null, other: null, x: null, y: null, kind: "axes", sort: null, search: "" });
+  go({ page: "data" });
   if (answer.table) message.value = `${answer.table.name} is open: ${plural(answer.table.rows, "row")}.`;
 }
 
@@ -47,7 +47,7 @@ export function DataPage() {
     <div class="data">
       {given.table ? <Opened table={given.table} /> : <Welcome />}
       {given.table && (
-        <details class="panel another" key={given.table.name}>
+        <details class="panel another">
           <summary>Open another table</summary>
           <Sources />
         </details>
@@ -241,8 +241,7 @@ function Opened({ table }: { table: Table }) {
 }
 
 function FirstRows() {
-  const key = preparation.value?.key ?? table.value!.name;
-  const { value } = useLoaded(() => get<Rows>("/api/rows?count=50"), [key, table.value!.name]);
+  const { value } = useLoaded(() => get<Rows>("/api/rows?count=50"), []);
   if (!value) return null;
   return (
     <section class="group" aria-label="First rows">
