@@ -62,10 +62,10 @@ def _distributions(session: Session, labels: Array, label: int) -> list[dict[str
     result = []
     for column in table.columns[:MAX_COLUMNS]:
         name = column.info.name
-        source = table.readable if name in table.readable.schema else table.table
-        values = source.column(name).gather(sample)
+        values = table.column(name).gather(sample)
         counts = _numbers(values, is_member) if values.dtype.is_numeric() else _categories(values, is_member)
         if counts is not None:
+            counts |= {end: column.shown(counts[end]) for end in ("low", "high") if end in counts}
             result.append({"column": name, **counts})
     return result
 
@@ -75,6 +75,7 @@ def _numbers(column: pl.Series, is_member: Array) -> dict[str, Any] | None:
     present = np.isfinite(values)
     if not present.any():
         return None
+    least, most = float(values[present].min()), float(values[present].max())
     low, high = inner_range(values[present])
     high = high if high > low else low + (abs(low) or 1.0)
     inside = np.clip(values, low, high)
@@ -82,7 +83,7 @@ def _numbers(column: pl.Series, is_member: Array) -> dict[str, Any] | None:
         key: np.histogram(inside[present & mask], BINS, (low, high))[0]
         for key, mask in (("cluster", is_member), ("rest", ~is_member))
     }
-    return {"low": low, "high": high, **counts}
+    return {"low": least, "high": most, **counts}
 
 
 def _categories(column: pl.Series, is_member: Array) -> dict[str, Any] | None:

@@ -93,7 +93,8 @@ def columns_map(table: OpenTable, prepared: Prepared, x: str, y: str) -> bytes:
     if len(present) == 0:
         raise FieldError(f'no row has numbers in both "{x}" and "{y}": choose other columns.', f"column:{x}")
     box = [bound for column in present.T for bound in span(inner_range(column))]
-    header = {"kind": "columns", "axes": [x, y], "box": box, "share": None, "title": None, "note": "Two columns."}
+    axes = [table.axis_name(name) for name in (x, y)]
+    header = {"kind": "columns", "axes": axes, "box": box, "share": None, "title": None, "note": "Two columns."}
     return _packed(table, prepared, points, box, header)
 
 
@@ -160,10 +161,7 @@ def _steps(values: Array, low: float, high: float) -> Array:
 
 
 def _numbers(table: OpenTable, name: str) -> Array:
-    source = table.readable if name in table.readable.schema else table.table
-    if name not in source.schema:
-        raise FieldError(f'no column "{name}".', f"column:{name}")
-    column = source.column(name)
+    column = table.column(name)
     if not (column.dtype.is_numeric() or column.dtype == pl.Boolean):
         raise FieldError(f'Column "{name}" does not hold numbers: choose a numeric column.', f"column:{name}")
     return column.gather(table.displayed).cast(pl.Float64).fill_null(np.nan).to_numpy()

@@ -118,6 +118,23 @@ class OpenTable:
             return None
         return self.table.n_rows - rows.n
 
+    def _described(self, name: str, field: str) -> Column:
+        known = next((column for column in self.columns if column.info.name == name), None)
+        if known is None:
+            raise FieldError(f'no column "{name}".', field)
+        return known
+
+    def column(self, name: str, field: str = "") -> pl.Series:
+        """A column, as numbers if a fit can read it so; dates are days after their reference: later is larger."""
+        is_date = self._described(name, field or f"column:{name}").is_date
+        column = (self.readable if name in self.readable.schema else self.table).column(name)
+        return -column if is_date else column
+
+    def axis_name(self, name: str) -> str:
+        """The name of a column with its unit, if it has one."""
+        column = self._described(name, f"column:{name}")
+        return f"{name} (days after {column.shown(0.0)})" if column.is_date else name
+
     def cells(self, rows: Sequence[int]) -> list[list[str | None]]:
         """The values of some rows as text, in the order of the columns."""
         indices = np.asarray(rows, dtype=np.int64)
@@ -132,10 +149,7 @@ class OpenTable:
         with self._lock:
             if sort not in self._orders:
                 name, descending = (sort[1:], True) if sort.startswith("-") else (sort, False)
-                if name not in self.readable.schema and name not in self.table.schema:
-                    raise FieldError(f'no column "{name}" to sort by.', "rows")
-                table = self.readable if name in self.readable.schema else self.table
-                column = table.column(name)
+                column = self.column(name, "rows")
                 column = column.cast(pl.String) if column.dtype.is_nested() else column
                 self._orders[sort] = column.arg_sort(descending=descending, nulls_last=True).to_numpy().astype(np.int64)
                 while len(self._orders) > 4:
@@ -156,18 +170,18 @@ class OpenTable:
         """A byte for each displayed row and column: the bin of its value, or its category."""
         about, arrays = [], {}
         for i, name in enumerate(names):
-            if name not in self.table.schema:
-                raise FieldError(f'no column "{name}".', f"column:{name}")
-            table = self.readable if name in self.readable.schema else self.table
-            column = table.column(name).gather(self.displayed)
+            column = self.column(name).gather(self.displayed)
             description, codes = _number_codes(column) if column.dtype.is_numeric() else _category_codes(column)
+            if "bounds" in description:
+                described = self._described(name, f"column:{name}")
+                description["bounds"] = [described.shown(bound) for bound in description["bounds"]]
             about.append({"name": name, **description})
             arrays[f"c{i}"] = codes
         return blob({"m": len(self.displayed), "columns": about}, arrays)
 
 
 def _number_codes(column: pl.Series) -> tuple[dict[str, Any], Array]:
-    """Bins of equal width; the first and the last one also take values beyond them."""
+    """Bins of equal width; the first and the last one also take values beyond them, which their bounds include."""
     values = column.cast(pl.Float64).fill_null(np.nan).to_numpy()
     present = np.isfinite(values)
     if not present.any():
@@ -176,7 +190,9 @@ def _number_codes(column: pl.Series) -> tuple[dict[str, Any], Array]:
         )
     low, high = inner_range(values[present])
     high = high if high > low else low + (abs(low) or 1.0)
-    bounds = np.linspace(low, high, BINS + 1)
+    least, most = values[present].min(), values[present].max()
+    bounds = np.clip(np.linspace(low, high, BINS + 1), least, most)
+    bounds[0], bounds[-1] = least, most
     with np.errstate(invalid="ignore"):
         bins = np.clip((values - low) / (high - low) * BINS, 0, BINS - 1)
     codes = np.where(present, bins, MISSING).astype(np.uint8)

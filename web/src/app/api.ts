@@ -5,7 +5,10 @@ export interface Fault {
   field: string | null; // the control that caused it
 }
 
-export type Histogram = { counts: number[]; low: number; high: number } | { counts: number[]; labels: string[] };
+/** A number, or a date (ISO 8601). */
+export type Value = number | string;
+
+export type Histogram = { counts: number[]; low: Value; high: Value } | { counts: number[]; labels: string[] };
 
 export type Role = "feature" | "id" | "weight" | "ignored";
 
@@ -14,9 +17,9 @@ export interface Column {
   kind: string;
   missing: number;
   distinct: number | null;
-  min: number | null;
-  mean: number | null;
-  max: number | null;
+  min: Value | null;
+  mean: Value | null;
+  max: Value | null;
   histogram: Histogram | null;
   examples: string[];
   role: Role;
@@ -204,7 +207,7 @@ export interface Rows {
 }
 
 export type Distribution =
-  | { column: string; low: number; high: number; cluster: number[]; rest: number[] }
+  | { column: string; low: Value; high: Value; cluster: number[]; rest: number[] }
   | { column: string; labels: string[]; cluster: number[]; rest: number[] };
 
 export interface ClusterDetail extends Cluster {
@@ -218,8 +221,8 @@ export interface SelectedMean {
   column: string;
   value?: string; // the category
   kind: "number" | "share" | "date";
-  mean: number | string | null;
-  overall: number | string | null;
+  mean: Value | null;
+  overall: Value | null;
   deviation: number | null;
   missing: number; // values of the selected rows
 }

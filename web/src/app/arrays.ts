@@ -1,7 +1,7 @@
 /** Arrays of the displayed rows: where they lie on maps, their clusters and their values, each loaded once. */
 
 import type { Box, Film, FilmFrame } from "../data";
-import { type Blobs, blob, query, type Run } from "./api";
+import { type Blobs, blob, query, type Run, type Value } from "./api";
 import { ofTable } from "./state";
 
 export interface MapHeader {
@@ -34,7 +34,7 @@ export interface Labels {
 export interface Coded {
   name: string;
   codes: Uint8Array;
-  bounds: number[] | null; // of the bins of numbers
+  bounds: Value[] | null; // of the bins of numbers and dates
   labels: string[] | null; // of categories
 }
 
@@ -102,7 +102,7 @@ export function loadLabels(run: Run, k: number | null = null): Promise<Labels> {
 }
 
 interface ValuesHeader {
-  columns: { name: string; kind: string; bounds?: number[]; labels?: string[] }[];
+  columns: { name: string; kind: string; bounds?: Value[]; labels?: string[] }[];
 }
 
 export function loadValues(column: string): Promise<Coded> {

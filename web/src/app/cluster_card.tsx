@@ -1,9 +1,8 @@
 /** One cluster: its name and colour, its rule, what sets it apart, typical and untypical rows. */
 
 import { useEffect, useState } from "preact/hooks";
-import { shortened } from "../formatting";
 import { type ClusterDetail, type Distribution, editionOf, get, type Rows, type Run, send } from "./api";
-import { Fault, percent, useLoaded } from "./controls";
+import { Fault, percent, useLoaded, valueText } from "./controls";
 import { RowList } from "./row_list";
 import { attempt, message, refresh } from "./state";
 
@@ -126,7 +125,7 @@ function Shape({ distribution, color }: { distribution: Distribution; color: str
   const ends =
     "labels" in distribution
       ? [distribution.labels[0] ?? "", distribution.labels.at(-1) ?? ""]
-      : [shortened(Number(distribution.low.toPrecision(4))), shortened(Number(distribution.high.toPrecision(4)))];
+      : [valueText(distribution.low), valueText(distribution.high)];
   return (
     <figure class="shape">
       <figcaption title={column}>{column}</figcaption>

@@ -2,7 +2,6 @@
 
 import { useRef, useState } from "preact/hooks";
 import { plural } from "../dom";
-import { shortened } from "../formatting";
 import {
   type Column,
   get,
@@ -14,7 +13,7 @@ import {
   upload,
   type Workspace,
 } from "./api";
-import { bytes, Fault, Icon, percent, Section, Select, useLoaded } from "./controls";
+import { bytes, Fault, Icon, percent, Section, Select, useLoaded, valueText } from "./controls";
 import { RowList } from "./row_list";
 import { attempt, change, go, message, place, preparation, take, workspace } from "./state";
 
@@ -334,7 +333,7 @@ function ColumnRow({ column, rows }: { column: Column; rows: number }) {
   const why = role === "feature" ? reading : (reason ?? reading);
   const post = (body: object) => void change(field, "/api/columns", { [name]: body });
   const range =
-    min !== null && max !== null ? `${shortened(min)} to ${shortened(max)}` : examples.slice(0, 3).join(", ");
+    min !== null && max !== null ? `${valueText(min)} to ${valueText(max)}` : examples.slice(0, 3).join(", ");
   return (
     <li class={`column ${role}`}>
       <div class="what">
@@ -345,7 +344,7 @@ function ColumnRow({ column, rows }: { column: Column; rows: number }) {
         </span>
       </div>
       <Bars column={column} />
-      <div class="range muted" title={mean === null ? undefined : `mean ${shortened(mean)}`}>
+      <div class="range muted" title={mean === null ? undefined : `mean ${valueText(mean)}`}>
         {range}
       </div>
       <div class="settings">
@@ -405,7 +404,7 @@ function Bars({ column: { histogram, name } }: { column: Column }) {
   const about =
     "labels" in histogram
       ? histogram.labels.map((label, i) => `${label}: ${counts[i]!.toLocaleString("en")}`).join("\n")
-      : `${shortened(histogram.low)} to ${shortened(histogram.high)}`;
+      : `${valueText(histogram.low)} to ${valueText(histogram.high)}`;
   return (
     <svg
       class="bars"

@@ -2,10 +2,9 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { oncePerFrame } from "../dom";
-import { shortened } from "../formatting";
 import { type Coded, type Labels, loadValues, MISSING, UNKNOWN } from "./arrays";
 import { ClearFilter } from "./clusters_page";
-import { Swatch, useLoaded } from "./controls";
+import { Swatch, useLoaded, valueText } from "./controls";
 import type { Selection } from "./selection";
 import { table } from "./state";
 
@@ -17,7 +16,7 @@ const MANY = 60; // different texts of a column that is not used
 export function Filters({ selection, labels }: { selection: Selection; labels: Labels }) {
   const columns = table.value!.columns.filter(
     ({ kind, role, distinct }) =>
-      role === "feature" || (role !== "id" && (kind !== "text" || (distinct ?? MANY) < MANY)),
+      role === "feature" || (role !== "id" && kind !== "empty" && (kind !== "text" || (distinct ?? MANY) < MANY)),
   );
   const ordered = [
     ...columns.filter(({ role }) => role === "feature"),
@@ -130,7 +129,7 @@ function Histogram({ coded, selection }: { coded: Coded; selection: Selection })
   };
   const [low, high] = range ?? [0, bins];
   const most = Math.max(1, ...all.subarray(0, bins));
-  const value = (edge: number) => shortened(Number(coded.bounds![edge]!.toPrecision(4)));
+  const value = (edge: number) => valueText(coded.bounds![edge]!);
   return (
     <div class="histogram">
       <div class="head">

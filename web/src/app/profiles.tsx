@@ -1,9 +1,8 @@
 /** Means of columns: of the selected rows, and of each cluster by the code of the report. */
 
 import { plural } from "../dom";
-import { shortened } from "../formatting";
-import { type Run, type SelectedMean, upload } from "./api";
-import { percent, Scroll, useCalm, useLoaded } from "./controls";
+import { type Run, type SelectedMean, upload, type Value } from "./api";
+import { percent, Scroll, useCalm, useLoaded, valueText } from "./controls";
 import { Fragment } from "./fragment";
 import type { Selection } from "./selection";
 
@@ -81,8 +80,7 @@ function Line({ one: { column, value, kind, mean, overall, deviation, missing } 
   );
 }
 
-function textOf(mean: SelectedMean["mean"], kind: SelectedMean["kind"]): string {
+function textOf(mean: Value | null, kind: SelectedMean["kind"]): string {
   if (mean === null) return "–";
-  if (typeof mean === "string") return mean;
-  return kind === "share" ? percent(mean) : shortened(mean);
+  return kind === "share" && typeof mean === "number" ? percent(mean) : valueText(mean);
 }
