@@ -2,8 +2,6 @@
 
 import re
 
-import pytest
-
 from .customers import as_csv, customers
 
 TABS = ("Rows", "Cluster", "Profiles", "Silhouettes", "Dendrogram", "Reliability")
@@ -87,27 +85,15 @@ def open_and_fit(client, frame):
         client.fit(algorithm=algorithm, k=2)
 
 
-@pytest.fixture
-def first(client, open_page):
-    """A page that has shown all views of a table."""
+def test_every_view_is_that_of_the_second_table_after_a_switch(client, open_page):
     open_and_fit(client, customers(1))
     seen = open_page("data")
-    seen.before = views(seen)
-    return seen
-
-
-def assert_is_new(seen, open_page):
-    """A page shows what a page shows that is opened now."""
-    old, new = views(seen), views(open_page("data"))
-    assert [name for name, content in new.items() if old[name] != content] == []
-    return new
-
-
-def test_every_view_is_that_of_the_second_table_after_a_switch(client, first, open_page):
+    before = views(seen)
     open_and_fit(client, customers(2))
-    first.until("document.querySelector('.tools .status').textContent.includes('Ward')")
-    new = assert_is_new(first, open_page)
-    assert [name for name, content in new.items() if first.before[name] == content] == []
+    seen.until("document.querySelector('.tools .status').textContent.includes('Ward')")
+    after, new = views(seen), views(open_page("data"))
+    assert [name for name, content in new.items() if after[name] != content] == []
+    assert [name for name, content in new.items() if before[name] == content] == []
 
 
 def test_answers_about_the_first_table_that_come_after_the_switch_are_not_shown(client, open_page):
@@ -131,31 +117,31 @@ def test_answers_about_the_first_table_that_come_after_the_switch_are_not_shown(
     seen.wait(".cluster-list button")
     for route, answer in held:
         route.fulfill(response=answer)
-    assert_is_new(seen, open_page)
+    assert shown(seen) == shown(open_page("clusters"))
 
 
-def test_the_page_follows_changes_of_the_preparation_and_undo(client, first, open_page):
+def test_the_page_follows_changes_of_the_preparation_and_undo(client, open_page):
+    open_and_fit(client, customers(1))
     client.post("/api/preparation", {"scale": "robust"})
-    first.go("Fit")
-    first.page.reload()
+    seen = open_page("fit")
     kmeans = next(run["id"] for run in client.workspace()["runs"] if run["title"] == "K-means, K = 2")
     client.post("/api/current", {"run": kmeans})
-    first.wait(".player canvas")  # the iterations of a run on the map of its own preparation
-    shown(first)
+    seen.wait(".player canvas")  # the iterations of a run on the map of its own preparation
+    shown(seen)
     client.post("/api/undo")
-    first.go("Clusters")
-    assert_is_new(first, open_page)
+    seen.go("Clusters")
+    assert shown(seen) == shown(open_page("clusters"))
 
 
-def test_an_open_view_follows_names_and_colours_of_clusters(client, first):
-    run = client.workspace()["current"]
-    first.go("Clusters")
+def test_an_open_view_follows_names_and_colours_of_clusters(client, open_page):
+    open_and_fit(client, customers(1))
+    run, seen = client.workspace()["current"], open_page("clusters")
     for tab in ("Rows", "Profiles", "Silhouettes"):
-        first.page.get_by_role("tab", name=tab).click()
-        shown(first)
+        seen.page.get_by_role("tab", name=tab).click()
+        shown(seen)
         client.post(f"/api/runs/{run}/edit", {"rename": {"0": f"{tab} 0", "1": f"{tab} 1"}})
-        first.wait(f"#below-panel :text-matches('{tab} [01]')")
-    first.go("Export")
-    shown(first)
+        seen.wait(f"#below-panel :text-matches('{tab} [01]')")
+    seen.go("Export")
+    shown(seen)
     client.post(f"/api/runs/{run}/edit", {"rename": {"0": "last name"}})
-    first.wait("[aria-label=Command] pre:has-text('last name')")
+    seen.wait("[aria-label=Command] pre:has-text('last name')")

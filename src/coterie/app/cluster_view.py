@@ -31,27 +31,24 @@ def cluster_of(session: Session, run_id: str, label: str) -> dict[str, Any]:
         raise NotAvailable(f"There is no cluster {label} with rows in this run.", f"cluster:{label}")
     labels = content.result.labels
     members = np.flatnonzero(labels == summary.label)
-    typical, untypical, by = _examples(outcome, members)
+    typical, untypical = _examples(outcome, members)
     k = content.result.k
     return plain({
         **cluster_view(summary), "name": names_of(run, k)[summary.label], "color": colors_of(run, k)[summary.label],
         "distributions": _distributions(session, labels, summary.label),
         "typical": {"columns": table.table.columns, "rows": row_views(table, typical, outcome)},
         "untypical": {"columns": table.table.columns, "rows": row_views(table, untypical, outcome)},
-        "row_rule": by,
     })  # fmt: skip
 
 
-def _examples(outcome: Outcome, members: Array) -> tuple[Array, Array, str]:
+def _examples(outcome: Outcome, members: Array) -> tuple[Array, Array]:
     """The rows that are most and least typical: by the distance from the center, or else by silhouettes."""
     values = distances(outcome)
-    by = "nearest to the center, and farthest from it"
-    if values is None:
-        values, by = -row_silhouettes(outcome), "highest and lowest silhouette"
+    values = -row_silhouettes(outcome) if values is None else values
     order = members[np.argsort(values[members], kind="stable")]
     known = order[np.isfinite(values[order])]
     known = known if len(known) else order
-    return known[:EXAMPLES], known[::-1][:EXAMPLES], by
+    return known[:EXAMPLES], known[::-1][:EXAMPLES]
 
 
 def _distributions(session: Session, labels: Array, label: int) -> list[dict[str, Any]]:

@@ -69,7 +69,7 @@ class Prepared:
 class OpenTable:
     """A table in memory, and what the page asks about it."""
 
-    def __init__(self, path: Path, callback: Callback = silent) -> None:
+    def __init__(self, path: Path) -> None:
         self.id = secrets.token_hex(8)  # of this opening: a page must not mix two tables, or two servers
         self.path = path
         self.table = read(path)

@@ -71,7 +71,6 @@ class Routes:
             route("/api/rows", "POST", self.rows),
             route("/api/map", "GET", self.map),
             route("/api/values", "GET", self.values),
-            route("/api/runs", "GET", self.workspace_runs),
             route("/api/runs", "POST", self.start),
             route("/api/runs/{run}", "GET", self.run),
             route("/api/runs/{run}", "DELETE", self.remove),
@@ -107,9 +106,6 @@ class Routes:
             return JSONResponse(_LOADING)
         view = await self._call(lambda session: _views("workspace_view").workspace_view(session))
         return JSONResponse({**view, "problem": self.loader.problem})
-
-    async def workspace_runs(self, request: Request) -> Response:
-        return JSONResponse(await self._call(lambda session: _views("workspace_view").workspace_view(session)["runs"]))
 
     # --- opening ------------------------------------------------------------------------------------------------------
 
@@ -169,11 +165,7 @@ class Routes:
         if isinstance(query.get("rows"), str):
             query["rows"] = [text for text in query["rows"].split(",") if text]
         if request.method == "POST":
-            data = await _body(request, MAX_JSON, "rows")
-            if request.headers.get("content-type", "").startswith(BINARY):
-                query["bits"] = data
-            else:
-                query |= _parsed(data)
+            query["bits"] = await _body(request, MAX_JSON, "rows")
         return JSONResponse(await self._call(lambda session: _views("row_view").rows(session, query)))
 
     async def map(self, request: Request) -> Response:
@@ -237,7 +229,7 @@ class Routes:
 
     async def cut(self, request: Request) -> Response:
         run, body = request.path_params["run"], await _json(request, MAX_JSON)
-        child = await self._call(lambda session: session.cut(run, body.get("k"), body.get("height")))
+        child = await self._call(lambda session: session.cut(run, body.get("k")))
         return JSONResponse({"id": child}, 201)
 
     async def open_k(self, request: Request) -> Response:

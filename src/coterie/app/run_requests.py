@@ -49,13 +49,6 @@ def check_has_tree(run: Run) -> None:
         raise FieldError("Only a tree can be cut: run a linkage, such as Ward's.", "run", 409)
 
 
-def valid_height(height: Any) -> float:
-    """The height of a cut."""
-    if not isinstance(height, int | float) or isinstance(height, bool) or not height >= 0:
-        raise FieldError(f"height must be a number of at least 0; got {height!r}.", "k")
-    return height
-
-
 def edited(run: Run, changes: Mapping[str, Any], k: int) -> tuple[Run, str]:
     """The run with other names or colours of its clusters, and the action in words."""
     if "rename" in changes:

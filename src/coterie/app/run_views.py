@@ -51,7 +51,6 @@ def info_of(outcome: Outcome, run: Run, *, stopped: bool, seconds: float) -> dic
         "seconds": seconds if result.seconds is None else result.seconds, "k": result.k, "scores": result.scores,
         "sizes": sizes, "noise": result.noise, "converged": result.converged, "iterations": result.iterations,
         "silhouette": None if isinstance(measured, Absent) else measured.mean,
-        "no_silhouette": measured.reason if isinstance(measured, Absent) else None,
         "clusters": [cluster_view(each) for each in content.clusters],
         "fit": {
             "options": {name: value for name, value in fitted.options.items() if _is_plain(value)},
@@ -108,7 +107,6 @@ def result_view(run: Run, live: LiveRun) -> dict[str, Any]:
     return {
         "heading": heading, "clusters": clusters,
         **{name: info.get(name) for name in ("notes", "warnings", "rows_used", "columns", "choice")},
-        "no_silhouette": info.get("no_silhouette"),
     }  # fmt: skip
 
 
@@ -132,8 +130,7 @@ def colors_of(run: Run, k: int) -> list[str]:
 
 def _choice(choice: Choice, outcome: Outcome) -> dict[str, Any]:
     ks = [row["k"] for row in choice.table]
-    has_all_fits = outcome.details is not None and outcome.details.rows == outcome.details.n
-    return plain({**asdict(choice), "ks": ks, "kept": has_all_fits, "criteria": _criteria(outcome)})
+    return plain({**asdict(choice), "ks": ks, "criteria": _criteria(outcome)})
 
 
 def _criteria(outcome: Outcome) -> list[dict[str, Any]]:
