@@ -4,6 +4,7 @@ import threading
 import time
 
 import numpy as np
+import polars as pl
 import pytest
 
 from coterie import KMeans
@@ -269,6 +270,22 @@ def test_a_cluster_has_its_distributions_and_examples(penguins, server):
     assert distances[-1] <= far[-1]
     assert {row["cluster"] for row in view["typical"]["rows"]} == {1}
     assert penguins.get(f"/api/runs/{run}/clusters/7", 404).error["field"] == "cluster:7"
+
+
+def test_means_of_rows_without_values_are_missing_and_a_date_may_be_used_by_its_time_of_year_only(client):
+    days = pl.date_range(pl.date(2020, 1, 1), pl.date(2020, 3, 30), eager=True)
+    x = [None if i < 10 else i % 7 for i in range(len(days))]
+    frame = pl.DataFrame({"x": x, "y": [i * i % 11 for i in range(len(days))], "age": range(len(days)), "day": days})
+    client.post("/api/paste", {"text": frame.write_csv()})
+    client.post("/api/preparation", {"missing": "median", "dates": "cyclic"})
+    run = client.fit(algorithm="kmeans", k=2)["id"]
+    bits = np.packbits(np.arange(len(days)) < 10, bitorder="little").tobytes()
+    view = client.post(f"/api/runs/{run}/means", bits).json
+    shown = {column["column"]: (column["mean"], column["missing"]) for column in view["columns"]}
+    assert view["rows"] == 10
+    assert shown["x"] == (None, 10)
+    assert shown["y"] == (frame["y"][:10].mean(), 0)
+    assert "day" not in shown  # the age in days is a duplicate of a column
 
 
 def test_rows_of_a_run_have_the_distances_of_the_model(penguins, server):

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from coterie.app.column_bins import MISSING, most_frequent, number_bins, numbers_of
+from coterie.app.column_view import CATEGORICAL
 from coterie.app.execution import Outcome
 from coterie.app.failures import NotAvailable
 from coterie.app.row_view import distances, row_views
@@ -14,7 +16,6 @@ from coterie.app.views import row_silhouettes
 from coterie.core.arrays import Array
 from coterie.data.row_sample import sample_rows
 from coterie.plots.display import plain
-from coterie.web import inner_range
 
 EXAMPLES = 10  # typical and untypical rows
 BINS = 30
@@ -56,40 +57,29 @@ def _distributions(session: Session, labels: Array, label: int) -> list[dict[str
     table = session.open_table()
     sample = sample_rows(table.table.n_rows, SAMPLE)
     is_member = labels[sample] == label
-    result = []
+    result: list[dict[str, Any]] = []
     for column in table.columns[:MAX_COLUMNS]:
         name = column.info.name
         values = table.column(name).gather(sample)
         counts = _numbers(values, is_member) if values.dtype.is_numeric() else _categories(values, is_member)
-        if counts is not None:
-            counts |= {end: column.shown(counts[end]) for end in ("low", "high") if end in counts}
-            result.append({"column": name, **counts})
+        if counts is not None and column.histogram is not None:
+            ends = {end: column.histogram[end] for end in ("low", "high") if end in column.histogram}
+            result.append({"column": name, **ends, **counts})
     return result
 
 
 def _numbers(column: pl.Series, is_member: Array) -> dict[str, Any] | None:
-    values = column.cast(pl.Float64).fill_null(np.nan).to_numpy()
-    present = np.isfinite(values)
-    if not present.any():
+    codes, bounds = number_bins(numbers_of(column), BINS)
+    if len(bounds) == 0:
         return None
-    least, most = float(values[present].min()), float(values[present].max())
-    low, high = inner_range(values[present])
-    high = high if high > low else low + (abs(low) or 1.0)
-    inside = np.clip(values, low, high)
-    counts = {
-        key: np.histogram(inside[present & mask], BINS, (low, high))[0]
-        for key, mask in (("cluster", is_member), ("rest", ~is_member))
-    }
-    return {"low": least, "high": most, **counts}
+    parts = {"cluster": codes[is_member], "rest": codes[~is_member]}
+    return {key: np.bincount(part[part != MISSING], minlength=BINS) for key, part in parts.items()}
 
 
 def _categories(column: pl.Series, is_member: Array) -> dict[str, Any] | None:
-    if column.dtype.base_type() not in (pl.String, pl.Categorical, pl.Enum, pl.Boolean):
+    counts = most_frequent(column) if column.dtype.base_type() in CATEGORICAL else None
+    if counts is None or counts.height > 2 * MAX_CATEGORIES:
         return None
-    texts = column.cast(pl.String).alias("v")
-    counts = texts.drop_nulls().value_counts().sort(["count", "v"], descending=[True, False])
-    if counts.height > 2 * MAX_CATEGORIES:
-        return None
-    labels = counts["v"].head(MAX_CATEGORIES).to_list()
+    labels, texts = counts["value"].head(MAX_CATEGORIES).to_list(), column.cast(pl.String)
     parts = {"cluster": texts.filter(pl.Series(is_member)), "rest": texts.filter(pl.Series(~is_member))}
     return {"labels": labels, **{key: [int((part == each).sum()) for each in labels] for key, part in parts.items()}}

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from coterie.app.column_bins import MISSING, most_frequent, number_bins, numbers_of
 from coterie.app.preparation_options import default_use, role_of
 from coterie.app.state import AUTO, CATEGORY, NUMBER, State
-from coterie.data.row_sample import sample_rows
 from coterie.data.tables.converted_table import ConvertedTable
 from coterie.data.tables.reader import Table
 from coterie.data.tables.readings import DESCRIPTIONS, Reading
@@ -21,12 +21,11 @@ from coterie.preparation.column_selection import EXCLUDED, MAX_ONE_HOT, ROW_NAME
 from coterie.preparation.fit_preparation import PreparedTable
 from coterie.preparation.transforms import NO_TRANSFORM, TRANSFORMS
 from coterie.report.inspection import ColumnInfo
-from coterie.web import inner_range
 
 BINS = 24  # of a small histogram
-SAMPLE = 50_000  # rows that give the range of a small histogram
 MOST_FREQUENT = 12  # categories of a small histogram
 MAX_TEXT = 60  # characters of an example
+CATEGORICAL = (pl.String, pl.Categorical, pl.Enum, pl.Boolean)
 REASONS = {EXCLUDED: "you left it out", ROW_NAMES: "names the rows", ROW_WEIGHTS: "weight of the rows"}
 
 
@@ -66,26 +65,17 @@ def describe_columns(table: Table, original: Table) -> list[Column]:
 
 
 def histogram(column: pl.Series, shown: Callable[[float], Any]) -> dict[str, Any] | None:
-    """Counts in bins of equal width, or of the most frequent values; the outer bins take values beyond them, too."""
-    present = column.drop_nulls()
+    """Counts in bins, or of the most frequent values."""
     if column.dtype.is_numeric():
-        values = present.cast(pl.Float64).to_numpy()
-        values = values[np.isfinite(values)]
-        if len(values) == 0:
+        codes, bounds = number_bins(numbers_of(column), BINS)
+        if len(bounds) == 0:
             return None
-        least, most = float(values.min()), float(values.max())
-        low, high = inner_range(values[sample_rows(len(values), SAMPLE)], least, most)
-        scale = BINS / (high - low) if high > low else 0.0
-        bins = np.clip((values - low) * scale, 0, BINS - 1).astype(np.uint8)
-        return {"counts": np.bincount(bins, minlength=BINS).tolist(), "low": shown(least), "high": shown(most)}
-    if column.dtype.base_type() not in (pl.String, pl.Categorical, pl.Enum, pl.Boolean) or len(present) == 0:
+        counts = np.bincount(codes[codes != MISSING], minlength=BINS)
+        return {"counts": counts.tolist(), "low": shown(float(bounds[0])), "high": shown(float(bounds[-1]))}
+    most = most_frequent(column).head(MOST_FREQUENT) if column.dtype.base_type() in CATEGORICAL else pl.DataFrame()
+    if most.is_empty():
         return None
-    counts_by_value = (
-        present.cast(pl.String).alias("value").value_counts().sort(["count", "value"], descending=[True, False])
-    )
-    shown_values = counts_by_value.head(MOST_FREQUENT)
-    labels = [text[:MAX_TEXT] for text in shown_values["value"].to_list()]
-    return {"counts": shown_values["count"].to_list(), "labels": labels}
+    return {"counts": most["count"].to_list(), "labels": [text[:MAX_TEXT] for text in most["value"]]}
 
 
 def column_views(columns: Iterable[Column], state: State, prepared: PreparedTable | None) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 
 from coterie.app.blob import blob
+from coterie.app.column_bins import numbers_of
 from coterie.app.failures import FieldError
 from coterie.app.open_table import OpenTable, Prepared
 from coterie.core.arrays import Array
@@ -164,7 +165,7 @@ def _numbers(table: OpenTable, name: str) -> Array:
     column = table.column(name)
     if not (column.dtype.is_numeric() or column.dtype == pl.Boolean):
         raise FieldError(f'Column "{name}" does not hold numbers: choose a numeric column.', f"column:{name}")
-    return column.gather(table.displayed).cast(pl.Float64).fill_null(np.nan).to_numpy()
+    return numbers_of(column.gather(table.displayed))
 
 
 def _axes_note(prepared: Prepared, axes: Axes) -> str:

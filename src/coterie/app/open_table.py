@@ -15,6 +15,7 @@ import polars as pl
 
 from coterie.algorithms import algorithm_of
 from coterie.app.blob import blob
+from coterie.app.column_bins import MISSING, most_frequent, number_bins, numbers_of
 from coterie.app.column_view import Column, describe_columns
 from coterie.app.failures import FieldError
 from coterie.app.preparation_options import options_for
@@ -26,13 +27,11 @@ from coterie.jobs.info import readable_columns
 from coterie.preparation import PreparationOptions
 from coterie.preparation.fit_preparation import PreparedTable, prepare
 from coterie.report.build.feature_space import FeatureSpace, feature_space
-from coterie.web import inner_range
 
 MAX_DISPLAYED = 1_000_000  # rows that the page draws; a random sample of a larger table
 MAX_PREPARED = 2  # preparations in memory
 BINS = 64  # of the values for cross-filtering
 MAX_LABELS = 63  # categories; others are counted together
-MISSING = 255
 MAX_CELL = 200  # characters of a cell in the table view
 MAX_PAGE = 1000  # rows of a page of the table view
 
@@ -171,44 +170,25 @@ class OpenTable:
         about, arrays = [], {}
         for i, name in enumerate(names):
             column = self.column(name).gather(self.displayed)
-            description, codes = _number_codes(column) if column.dtype.is_numeric() else _category_codes(column)
-            if "bounds" in description:
-                described = self._described(name, f"column:{name}")
-                description["bounds"] = [described.shown(bound) for bound in description["bounds"]]
-            about.append({"name": name, **description})
-            arrays[f"c{i}"] = codes
+            if column.dtype.is_numeric():
+                shown = self._described(name, f"column:{name}").shown
+                arrays[f"c{i}"], bounds = number_bins(numbers_of(column), BINS)
+                about.append({"name": name, "kind": "number", "bounds": [shown(bound) for bound in bounds.tolist()]})
+            else:
+                labels, arrays[f"c{i}"] = _category_codes(column)
+                about.append({"name": name, "kind": "category", "labels": labels})
         return blob({"m": len(self.displayed), "columns": about}, arrays)
 
 
-def _number_codes(column: pl.Series) -> tuple[dict[str, Any], Array]:
-    """Bins of equal width; the first and the last one also take values beyond them, which their bounds include."""
-    values = column.cast(pl.Float64).fill_null(np.nan).to_numpy()
-    present = np.isfinite(values)
-    if not present.any():
-        return {"kind": "number", "bounds": [float(i) for i in range(BINS + 1)]}, np.full(
-            len(values), MISSING, np.uint8
-        )
-    low, high = inner_range(values[present])
-    high = high if high > low else low + (abs(low) or 1.0)
-    least, most = values[present].min(), values[present].max()
-    bounds = np.clip(np.linspace(low, high, BINS + 1), least, most)
-    bounds[0], bounds[-1] = least, most
-    with np.errstate(invalid="ignore"):
-        bins = np.clip((values - low) / (high - low) * BINS, 0, BINS - 1)
-    codes = np.where(present, bins, MISSING).astype(np.uint8)
-    return {"kind": "number", "bounds": bounds.tolist()}, codes
-
-
-def _category_codes(column: pl.Series) -> tuple[dict[str, Any], Array]:
-    """The most frequent values by their number; all others are the last category."""
-    texts = (column if not column.dtype.is_nested() else column.map_elements(str, pl.String)).cast(pl.String).alias("v")
-    counts = texts.drop_nulls().value_counts().sort(["count", "v"], descending=[True, False])
-    labels: list[str] = counts["v"].head(MAX_LABELS).to_list()
+def _category_codes(column: pl.Series) -> tuple[list[str], Array]:
+    """The most frequent values and their numbers; all others are the last category."""
+    texts = (column if not column.dtype.is_nested() else column.map_elements(str, pl.String)).cast(pl.String)
+    counts = most_frequent(texts)
+    labels: list[str] = counts["value"].head(MAX_LABELS).to_list()
     codes = texts.replace_strict(labels, range(len(labels)), default=len(labels), return_dtype=pl.UInt8)
-    has_others = counts.height > len(labels)
-    shown = [label[:MAX_CELL] for label in labels] + (["other"] if has_others else [])
+    shown = [label[:MAX_CELL] for label in labels] + (["other"] if counts.height > len(labels) else [])
     array = np.where(texts.is_null().to_numpy(), MISSING, codes.fill_null(MISSING).to_numpy()).astype(np.uint8)
-    return {"kind": "category", "labels": shown}, array
+    return shown, array
 
 
 def _text(value: Any) -> str:

@@ -361,12 +361,8 @@ async def _body(request: Request, limit: int, field: str) -> bytes:
 
 
 async def _json(request: Request, limit: int, field: str = "file") -> Mapping[str, Any]:
-    return _parsed(await _body(request, limit, field))
-
-
-def _parsed(data: bytes) -> Mapping[str, Any]:
     try:
-        value = json.loads(data or b"{}")
+        value = json.loads(await _body(request, limit, field) or b"{}")
     except ValueError:
         raise _problem("The request is not JSON.", "file") from None
     if not isinstance(value, dict):

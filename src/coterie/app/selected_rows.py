@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from coterie.app.column_bins import most_frequent, numbers_of
 from coterie.app.row_view import rows_of_bits
 from coterie.app.session import Session
 from coterie.core.arrays import Array
@@ -25,23 +26,20 @@ def selected_means(session: Session, run_id: str, bits: bytes) -> dict[str, Any]
     columns: list[dict[str, Any]] = []
     for name in preparation.sources[:MAX_COLUMNS]:
         column = readable.column(name)
-        parts = _shares(column) if name in preparation.categories else [({}, _numbers(column))]
+        if name in preparation.categories:
+            parts = list(_shares(column))
+        else:  # of a date, only its time of year may be used
+            parts = [({}, numbers_of(column))] if column.dtype.is_numeric() else []
         for about, values in parts:
             columns.append({"column": name, **about, **_compared(values, is_selected, preparation, name)})
     return plain({"rows": int(is_selected.sum()), "columns": columns})
 
 
-def _numbers(column: pl.Series) -> Array:
-    values = column.cast(pl.Float64).fill_null(np.nan).to_numpy()
-    return np.where(np.isfinite(values), values, np.nan)
-
-
 def _shares(column: pl.Series) -> Iterator[tuple[dict[str, Any], Array]]:
     """The most frequent categories, each as a column of zeros and ones."""
-    texts = column.cast(pl.String).alias("value")
-    counts = texts.drop_nulls().value_counts().sort(["count", "value"], descending=[True, False])
-    for value in counts["value"].head(MAX_CATEGORIES):
-        yield {"value": value}, _numbers(texts == value)
+    texts = column.cast(pl.String)
+    for value in most_frequent(column)["value"].head(MAX_CATEGORIES):
+        yield {"value": value}, numbers_of(texts == value)
 
 
 def _compared(values: Array, is_selected: Array, preparation: Preparation, name: str) -> dict[str, Any]:

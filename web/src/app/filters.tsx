@@ -57,7 +57,7 @@ function silhouettes({ silhouettes: values }: Labels): Coded | null {
 
 function ColumnFilter({ name, selection }: { name: string; selection: Selection }) {
   const { value, error } = useLoaded(() => loadValues(name), [name]);
-  if (error) return null;
+  if (error || value?.bounds?.length === 0) return null; // no numbers
   if (!value) return <div class="histogram waiting">{name}</div>;
   return value.labels ? (
     <Categories coded={value} selection={selection} />
