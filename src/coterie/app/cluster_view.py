@@ -57,13 +57,13 @@ def _distributions(session: Session, labels: Array, label: int) -> list[dict[str
     table = session.open_table()
     sample = sample_rows(table.table.n_rows, SAMPLE)
     is_member = labels[sample] == label
-    result: list[dict[str, Any]] = []
+    result = []
     for column in table.columns[:MAX_COLUMNS]:
         name = column.info.name
         values = table.column(name).gather(sample)
         counts = _numbers(values, is_member) if values.dtype.is_numeric() else _categories(values, is_member)
         if counts is not None and column.histogram is not None:
-            ends = {end: column.histogram[end] for end in ("low", "high") if end in column.histogram}
+            ends = {key: value for key, value in column.histogram.items() if key in ("low", "high")}
             result.append({"column": name, **ends, **counts})
     return result
 

@@ -35,7 +35,6 @@ def requested_run(request: Mapping[str, Any], run_id: str, preparation: dict[str
         seed=whole_number(request.get("seed", 0), "seed"),
         sample=whole_number(request.get("sample"), "sample"),
         budget=request.get("budget", "normal"),
-        criteria=list(request.get("criteria") or []),
     )
 
 
