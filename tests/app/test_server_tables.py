@@ -6,6 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from coterie.app import views
+from coterie.app.routes import Routes
 from coterie.datasets import load_demo
 from coterie.jobs import Job, inspect
 from coterie.preparation.fit_preparation import prepare
@@ -236,7 +238,7 @@ def test_hostile_names_and_values_stay_text(client):
     assert [column["name"] for column in view["table"]["columns"]] == names
     run = client.fit(algorithm="kmeans", k=2)["id"]
     client.post(f"/api/runs/{run}/edit", {"rename": {"0": HOSTILE[0]}})
-    for chart in ("silhouettes", "profiles", "dendrogram", "convergence", "reliability", "checks", "cards"):
+    for chart in ("silhouettes", "profiles", "convergence", "reliability", "checks", "cards"):
         assert "<script" not in client.get(f"/api/runs/{run}/charts/{chart}").data.decode()
     assert client.get("/api/rows?count=1").json["rows"][0]["cells"][0] == HOSTILE[0]
     for column in HOSTILE:
@@ -254,3 +256,48 @@ def test_columns_of_codes_and_dates_are_explained(client):
     assert "read as numbers" in shown["price"]["reading"]
     assert shown["price"]["role"] == "feature"
     assert json.dumps(view)
+
+
+def test_a_page_that_shows_another_table_is_rejected_at_every_address_and_changes_nothing(penguins, server):
+    first = penguins.workspace()["table"]["id"]
+    penguins.post("/api/open", {"demo": "penguins"})
+    now = penguins.fit(algorithm="kmeans", k=2)
+    addresses = [(route.path, method) for route in Routes(server.loader, None).all() for method in route.methods]
+    opening = ("/", "/api/ping", "/api/events", "/api/workspace", "/api/open", "/api/upload", "/api/paste",
+               "/api/workspace/open")  # fmt: skip
+    before = penguins.workspace()
+    assert before["table"]["id"] != first
+    for path, method in addresses:
+        if path in opening or method == "HEAD":
+            continue
+        path = path.format(run=now["id"], label=0, name="profiles", kind="table.csv")
+        answer = penguins.ask(method, path, None if method == "GET" else {}, X_Coterie_Table=first)
+        assert (answer.status, answer.error["field"]) == (409, None), path
+        assert "Another table" in answer.error["message"]
+    assert penguins.workspace() == before
+
+
+def test_an_answer_that_was_computed_while_another_table_was_opened_is_not_sent(penguins, monkeypatch):
+    run = penguins.fit(algorithm="kmeans", k=2)["id"]
+    labels_of, shown = views.labels_of, penguins.workspace()["table"]["id"]
+
+    def slow(session, *arguments):
+        session.open_demo("moons")
+        return labels_of(session, run, *arguments[1:])
+
+    monkeypatch.setattr(views, "labels_of", slow)
+    answer = penguins.ask("GET", f"/api/runs/{run}/labels", X_Coterie_Table=shown)
+    assert (answer.status, answer.error["message"][:13]) == (409, "Another table")
+
+
+def test_every_opening_of_a_table_has_its_own_id_and_events_name_it(penguins):
+    first, again = penguins.workspace(), penguins.get("/api/workspace").json
+    assert first["table"]["id"] == again["table"]["id"]
+    recent = next(each["id"] for each in first["recent"] if each["current"])
+    with penguins.events() as events:
+        second = penguins.post("/api/open", {"recent": recent}).json["table"]
+        assert second["id"] != first["table"]["id"]
+        assert second["columns"] == first["table"]["columns"]
+        penguins.start(kind="choose", algorithm="kmeans", k=[2, 3], budget="quick")
+        for name in ("progress", "criteria", "run"):
+            assert events.next(name)[1]["table"] == second["id"]

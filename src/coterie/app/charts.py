@@ -17,20 +17,13 @@ from coterie.jobs.fit_job import ClusteredTable
 from coterie.plots.display import plain
 from coterie.plots.silhouette_display import SilhouetteDisplay
 from coterie.report.build import profiles, reliability
-from coterie.report.build.cluster_tree import cluster_tree
-from coterie.report.build.criteria import criteria
-from coterie.report.build.density_tree import density_tree
-from coterie.report.build.feature_space import cluster_points, feature_space
 from coterie.report.build.fit_report import convergence_of
 from coterie.report.html.charts.convergence import convergence, text_without_curve
-from coterie.report.html.charts.dendrogram import dendrogram
-from coterie.report.html.charts.density_tree import condensed_tree, reachability_display
 from coterie.report.html.charts.profiles import boxes, means, shares
 from coterie.report.html.charts.silhouettes import CERTAINTY, SILHOUETTES, areas
 from coterie.report.html.report import Absent, Report
 from coterie.report.html.sections import cards, diagnosis
 from coterie.report.html.sections import reliability as reliability_section
-from coterie.report.html.sections.n_clusters import n_clusters
 from coterie.web.markup import joined, tag
 
 
@@ -68,14 +61,6 @@ def _names(run: Run, content: ClusteredTable) -> tuple[str, ...]:
     return tuple(names_of(run, content.result.k)) if run.names else ()
 
 
-def _criteria(session: Session, run: Run, outcome: Outcome) -> Any:
-    if outcome.choice is None:
-        raise NotAvailable("K was set by hand in this run; it was not compared with other numbers of clusters.")
-    details = session.details(run.id)
-    data = criteria(details, outcome.choice.clusters_by, by_criteria=run.kind == "choose")
-    return n_clusters(data, with_reason=True)
-
-
 def _silhouettes(session: Session, run: Run, outcome: Outcome) -> Any:
     content = named_content(run, outcome)
     display = content.measured
@@ -102,16 +87,6 @@ def _profiles(session: Session, run: Run, outcome: Outcome) -> Any:
     return joined(*parts, *(shares(plain(each)) for each in categories))
 
 
-def _dendrogram(session: Session, run: Run, outcome: Outcome) -> Any:
-    content = named_content(run, outcome)
-    names, codes = [one.display_name for one in content.clusters], _codes(content)
-    centers = cluster_points(feature_space(content.members), codes, len(names)).means
-    tree = cluster_tree(content.fitted.model, centers, codes, names, lambda rows: [f"{row:,}" for row in rows])
-    if isinstance(tree, Absent):
-        raise NotAvailable(tree.reason)
-    return dendrogram(plain(tree.display), of_centers=tree.of_centers, method=tree.method, labels=tree.names)
-
-
 def _convergence(session: Session, run: Run, outcome: Outcome) -> Any:
     content = named_content(run, outcome)
     display = convergence_of(None if content.fitted.model is None else content.fitted)
@@ -119,14 +94,6 @@ def _convergence(session: Session, run: Run, outcome: Outcome) -> Any:
     if text is not None:
         raise NotAvailable(text)
     return convergence(plain(display))
-
-
-def _reachability(session: Session, run: Run, outcome: Outcome) -> Any:
-    content = named_content(run, outcome)
-    tree = density_tree(content.fitted.model, [one.display_name for one in content.clusters])
-    if tree is None:
-        raise NotAvailable("Only HDBSCAN has a reachability plot.")
-    return joined(reachability_display(plain(tree)), condensed_tree(plain(tree)))
 
 
 def _section(render: Callable[[Report], Any]) -> Callable[[Session, Run, Outcome], Any]:
@@ -139,12 +106,9 @@ def _codes(content: ClusteredTable) -> Any:
 
 
 CHARTS: dict[str, Callable[[Session, Run, Outcome], Any]] = {
-    "criteria": _criteria,
     "silhouettes": _silhouettes,
     "profiles": _profiles,
-    "dendrogram": _dendrogram,
     "convergence": _convergence,
-    "reachability": _reachability,
     "reliability": _section(reliability_section.reliability),
     "checks": _section(diagnosis.diagnosis),
     "cards": _section(cards.cards),

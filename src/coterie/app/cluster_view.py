@@ -1,10 +1,12 @@
-"""One cluster: its rule, its profile, its distributions beside those of the other rows, and example rows."""
+"""One cluster: its rule, its distributions beside those of the other rows, and example rows."""
 
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from coterie.app.column_bins import MISSING, most_frequent, number_bins, numbers_of
+from coterie.app.column_view import CATEGORICAL
 from coterie.app.execution import Outcome
 from coterie.app.failures import NotAvailable
 from coterie.app.row_view import distances, row_views
@@ -13,10 +15,7 @@ from coterie.app.session import Session
 from coterie.app.views import row_silhouettes
 from coterie.core.arrays import Array
 from coterie.data.row_sample import sample_rows
-from coterie.jobs.fit_job import ClusteredTable
 from coterie.plots.display import plain
-from coterie.report.build.cluster_moments import observed_moments
-from coterie.web import inner_range
 
 EXAMPLES = 10  # typical and untypical rows
 BINS = 30
@@ -33,40 +32,24 @@ def cluster_of(session: Session, run_id: str, label: str) -> dict[str, Any]:
         raise NotAvailable(f"There is no cluster {label} with rows in this run.", f"cluster:{label}")
     labels = content.result.labels
     members = np.flatnonzero(labels == summary.label)
-    typical, untypical, by = _examples(outcome, members)
+    typical, untypical = _examples(outcome, members)
     k = content.result.k
     return plain({
         **cluster_view(summary), "name": names_of(run, k)[summary.label], "color": colors_of(run, k)[summary.label],
-        "profile": _profile(content, summary.label),
         "distributions": _distributions(session, labels, summary.label),
         "typical": {"columns": table.table.columns, "rows": row_views(table, typical, outcome)},
         "untypical": {"columns": table.table.columns, "rows": row_views(table, untypical, outcome)},
-        "row_rule": by,
     })  # fmt: skip
 
 
-def _examples(outcome: Outcome, members: Array) -> tuple[Array, Array, str]:
+def _examples(outcome: Outcome, members: Array) -> tuple[Array, Array]:
     """The rows that are most and least typical: by the distance from the center, or else by silhouettes."""
     values = distances(outcome)
-    by = "nearest to the center, and farthest from it"
-    if values is None:
-        values, by = -row_silhouettes(outcome), "highest and lowest silhouette"
+    values = -row_silhouettes(outcome) if values is None else values
     order = members[np.argsort(values[members], kind="stable")]
     known = order[np.isfinite(values[order])]
     known = known if len(known) else order
-    return known[:EXAMPLES], known[::-1][:EXAMPLES], by
-
-
-def _profile(content: ClusteredTable, label: int) -> list[dict[str, Any]]:
-    """Means of the cluster and of all rows in units of the table, and their difference in standard deviations."""
-    members = content.members
-    moments, deviations = observed_moments(members, (content.labels == label).astype(np.int64), 2)
-    return [
-        {"column": name, "mean": float(mean), "overall": float(overall), "deviation": float(deviation)}
-        for name, mean, overall, deviation in zip(
-            members.preparation.names, moments.means[1], moments.mean, deviations[1], strict=True
-        )
-    ]
+    return known[:EXAMPLES], known[::-1][:EXAMPLES]
 
 
 def _distributions(session: Session, labels: Array, label: int) -> list[dict[str, Any]]:
@@ -77,36 +60,26 @@ def _distributions(session: Session, labels: Array, label: int) -> list[dict[str
     result = []
     for column in table.columns[:MAX_COLUMNS]:
         name = column.info.name
-        source = table.readable if name in table.readable.schema else table.table
-        values = source.column(name).gather(sample)
+        values = table.column(name).gather(sample)
         counts = _numbers(values, is_member) if values.dtype.is_numeric() else _categories(values, is_member)
-        if counts is not None:
-            result.append({"column": name, **counts})
+        if counts is not None and column.histogram is not None:
+            ends = {key: value for key, value in column.histogram.items() if key in ("low", "high")}
+            result.append({"column": name, **ends, **counts})
     return result
 
 
 def _numbers(column: pl.Series, is_member: Array) -> dict[str, Any] | None:
-    values = column.cast(pl.Float64).fill_null(np.nan).to_numpy()
-    present = np.isfinite(values)
-    if not present.any():
+    codes, bounds = number_bins(numbers_of(column), BINS)
+    if len(bounds) == 0:
         return None
-    low, high = inner_range(values[present])
-    high = high if high > low else low + (abs(low) or 1.0)
-    inside = np.clip(values, low, high)
-    counts = {
-        key: np.histogram(inside[present & mask], BINS, (low, high))[0]
-        for key, mask in (("cluster", is_member), ("rest", ~is_member))
-    }
-    return {"low": low, "high": high, **counts}
+    parts = {"cluster": codes[is_member], "rest": codes[~is_member]}
+    return {key: np.bincount(part[part != MISSING], minlength=BINS) for key, part in parts.items()}
 
 
 def _categories(column: pl.Series, is_member: Array) -> dict[str, Any] | None:
-    if column.dtype.base_type() not in (pl.String, pl.Categorical, pl.Enum, pl.Boolean):
+    counts = most_frequent(column) if column.dtype.base_type() in CATEGORICAL else None
+    if counts is None or counts.height > 2 * MAX_CATEGORIES:
         return None
-    texts = column.cast(pl.String).alias("v")
-    counts = texts.drop_nulls().value_counts().sort(["count", "v"], descending=[True, False])
-    if counts.height > 2 * MAX_CATEGORIES:
-        return None
-    labels = counts["v"].head(MAX_CATEGORIES).to_list()
+    labels, texts = counts["value"].head(MAX_CATEGORIES).to_list(), column.cast(pl.String)
     parts = {"cluster": texts.filter(pl.Series(is_member)), "rest": texts.filter(pl.Series(~is_member))}
     return {"labels": labels, **{key: [int((part == each).sum()) for each in labels] for key, part in parts.items()}}

@@ -1,17 +1,19 @@
 """The columns of a table as the page shows them: what they hold, and what the preparation does with them."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from coterie.app.column_bins import MISSING, most_frequent, number_bins, numbers_of
 from coterie.app.preparation_options import default_use, role_of
 from coterie.app.state import AUTO, CATEGORY, NUMBER, State
-from coterie.data.row_sample import sample_rows
+from coterie.data.tables.converted_table import ConvertedTable
 from coterie.data.tables.reader import Table
+from coterie.data.tables.readings import DESCRIPTIONS, Reading
 from coterie.jobs.info import describe_column
 from coterie.machine import thread_count
 from coterie.plots.display import plain
@@ -19,12 +21,11 @@ from coterie.preparation.column_selection import EXCLUDED, MAX_ONE_HOT, ROW_NAME
 from coterie.preparation.fit_preparation import PreparedTable
 from coterie.preparation.transforms import NO_TRANSFORM, TRANSFORMS
 from coterie.report.inspection import ColumnInfo
-from coterie.web import inner_range
 
 BINS = 24  # of a small histogram
-SAMPLE = 50_000  # rows that give the range of a small histogram
 MOST_FREQUENT = 12  # categories of a small histogram
 MAX_TEXT = 60  # characters of an example
+CATEGORICAL = (pl.String, pl.Categorical, pl.Enum, pl.Boolean)
 REASONS = {EXCLUDED: "you left it out", ROW_NAMES: "names the rows", ROW_WEIGHTS: "weight of the rows"}
 
 
@@ -34,6 +35,15 @@ class Column:
 
     info: ColumnInfo
     histogram: dict[str, Any] | None
+    reading: Reading | None = None  # of a column that the file has as text or dates
+
+    @property
+    def is_date(self) -> bool:
+        return self.reading is not None and self.reading.kind == "date"
+
+    def shown(self, days: float | None) -> float | str | None:
+        """A number as the page shows it: of a column of dates, the date that is so many days after the reference."""
+        return self.reading.date_of(-days) if self.reading is not None and self.is_date and days is not None else days
 
     @property
     def is_number(self) -> bool:
@@ -42,35 +52,32 @@ class Column:
 
 def describe_columns(table: Table, original: Table) -> list[Column]:
     """The columns; `table` is `original` with text and dates read as numbers where a fit does so."""
+    readings = table.readings if isinstance(table, ConvertedTable) else {}
 
     def describe(name: str) -> Column:
         readable = table if name in table.schema else original
-        info = describe_column(readable, name, original, reason_to_skip(readable, name))
-        return Column(info, histogram(readable.column(name)))
+        column = Column(
+            describe_column(readable, name, original, reason_to_skip(readable, name)), None, readings.get(name)
+        )
+        values = readable.column(name)
+        return replace(column, histogram=histogram(-values if column.is_date else values, column.shown))
 
     with ThreadPoolExecutor(thread_count(None)) as pool:
         return list(pool.map(describe, original.columns))
 
 
-def histogram(column: pl.Series) -> dict[str, Any] | None:
-    """Counts in bins of equal width, or of the most frequent values."""
-    present = column.drop_nulls()
+def histogram(column: pl.Series, shown: Callable[[float], Any]) -> dict[str, Any] | None:
+    """Counts in bins, or of the most frequent values."""
     if column.dtype.is_numeric():
-        values = present.cast(pl.Float64).to_numpy()
-        values = values[np.isfinite(values)]
-        if len(values) == 0:
+        codes, bounds = number_bins(numbers_of(column), BINS)
+        if len(bounds) == 0:
             return None
-        low, high = inner_range(values[sample_rows(len(values), SAMPLE)], float(values.min()), float(values.max()))
-        scale = BINS / (high - low) if high > low else 0.0
-        bins = np.clip((values - low) * scale, 0, BINS - 1).astype(np.uint8)
-        return {"counts": np.bincount(bins, minlength=BINS).tolist(), "low": low, "high": high}
-    if column.dtype.base_type() not in (pl.String, pl.Categorical, pl.Enum, pl.Boolean) or len(present) == 0:
+        counts = np.bincount(codes[codes != MISSING], minlength=BINS)
+        return {"counts": counts.tolist(), "low": shown(float(bounds[0])), "high": shown(float(bounds[-1]))}
+    most = most_frequent(column).head(MOST_FREQUENT) if column.dtype.base_type() in CATEGORICAL else pl.DataFrame()
+    if most.is_empty():
         return None
-    counts_by_value = (
-        present.cast(pl.String).alias("value").value_counts().sort(["count", "value"], descending=[True, False])
-    )
-    most = counts_by_value.head(MOST_FREQUENT)
-    return {"counts": most["count"].to_list(), "labels": [text[:MAX_TEXT] for text in most["value"].to_list()]}
+    return {"counts": most["count"].to_list(), "labels": [text[:MAX_TEXT] for text in most["value"]]}
 
 
 def column_views(columns: Iterable[Column], state: State, prepared: PreparedTable | None) -> list[dict[str, Any]]:
@@ -90,14 +97,18 @@ def _view(
     preparation = None if prepared is None else prepared.preparation
     is_category = preparation is not None and name in preparation.categories
     transform = NO_TRANSFORM if preparation is None else preparation.transforms.get(name, NO_TRANSFORM)
-    original, _, reading = info.kind.partition(" → ")
+    original, reading = info.kind.partition(" → ")[0], column.reading
+    numbers: list[Any] = [info.least, info.mean, info.most]
+    if column.is_date and info.mean is not None:  # ages, in days before the reference
+        numbers = [column.shown(-age) for age in reversed(numbers)]
+    low, mean, high = numbers
     return {
         "name": name, "kind": "number" if original == "numeric" else original, "missing": info.missing,
-        "distinct": info.distinct, "min": info.least, "mean": info.mean, "max": info.most,
+        "distinct": info.distinct, "min": low, "mean": mean, "max": high,
         "histogram": column.histogram, "examples": [text[:MAX_TEXT] for text in info.examples],
         "role": role_of(name, state, is_used, reason),
         "reason": None if is_used else REASONS.get(reason or "", reason),
-        "reading": f"{original} read as numbers" if reading == "numeric" else None,
+        "reading": None if reading is None else f"{original} read as {DESCRIPTIONS[reading.kind]}",
         "as": CATEGORY if is_category or choice.get("as") == CATEGORY else NUMBER if column.is_number else CATEGORY,
         "transform": transform, "transform_auto": choice.get("transform", AUTO) == AUTO,
         "choices": {"roles": _roles(column), "as": _uses(column), "transforms": _transforms(column)},

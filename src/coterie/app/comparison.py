@@ -6,7 +6,6 @@ import numpy as np
 
 from coterie.app.blob import blob
 from coterie.app.failures import FieldError, NotAvailable
-from coterie.app.run_views import names_of
 from coterie.app.session import Session
 from coterie.core.arrays import Array
 from coterie.metrics import adjusted_mutual_info_score, adjusted_rand_score, matched_confusion
@@ -22,13 +21,11 @@ def compare(session: Session, a: str, b: str) -> dict[str, Any]:
     x, y = before[in_both], after[in_both]
     confusion = matched_confusion(x, y)
     moved = np.flatnonzero(_moved(before, after))
-    names = [names_of(session.run(run), int(labels.max()) + 1) for run, labels in ((a, before), (b, after))]
     return plain({
         "a": a, "b": b, "rows": len(x), "moved": len(moved), "moved_rows": moved[:MAX_ROWS],
         "adjusted_rand": adjusted_rand_score(x, y), "adjusted_mutual_information": adjusted_mutual_info_score(x, y),
         "agreement": confusion.accuracy, "before": confusion.classes, "after": confusion.clusters,
-        "names_before": names[0], "names_after": names[1], "table": confusion.table,
-        "matching": {str(new): int(old) for new, old in confusion.matching.items()},
+        "table": confusion.table, "matching": {str(new): int(old) for new, old in confusion.matching.items()},
     })  # fmt: skip
 
 

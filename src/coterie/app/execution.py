@@ -53,8 +53,8 @@ def choose_job_of(run: Run, path: Path) -> ChooseJob:
     """The job of a run that compares numbers of clusters."""
     method = algorithm_of(run.algorithm)
     return ChooseJob(
-        path, algorithm=run.algorithm, k=number_of(run.k), criteria=tuple(run.criteria), seed=run.seed,
-        budget=run.budget, **options_for(run.preparation, method),
+        path, algorithm=run.algorithm, k=number_of(run.k), seed=run.seed, budget=run.budget,
+        **options_for(run.preparation, method),
     )  # fmt: skip
 
 

@@ -13,7 +13,6 @@ FIELDS = (
     (r"--scale", "scale"),
     (r"\bseed\b|random_state", "seed"),
     (r"\bsample must\b", "sample"),
-    (r"\bcriteria\b", "criteria"),
     (r"\bbudget\b", "budget"),
     (r"--names|\bnames?\b.*clusters", "names"),
     (r"\balgorithm must|finds the number of clusters itself|would need|-a \w+ needs", "algorithm"),

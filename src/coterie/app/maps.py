@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 
 from coterie.app.blob import blob
+from coterie.app.column_bins import numbers_of
 from coterie.app.failures import FieldError
 from coterie.app.open_table import OpenTable, Prepared
 from coterie.core.arrays import Array
@@ -93,7 +94,8 @@ def columns_map(table: OpenTable, prepared: Prepared, x: str, y: str) -> bytes:
     if len(present) == 0:
         raise FieldError(f'no row has numbers in both "{x}" and "{y}": choose other columns.', f"column:{x}")
     box = [bound for column in present.T for bound in span(inner_range(column))]
-    header = {"kind": "columns", "axes": [x, y], "box": box, "share": None, "title": None, "note": "Two columns."}
+    axes = [table.axis_name(name) for name in (x, y)]
+    header = {"kind": "columns", "axes": axes, "box": box, "share": None, "title": None, "note": "Two columns."}
     return _packed(table, prepared, points, box, header)
 
 
@@ -160,13 +162,10 @@ def _steps(values: Array, low: float, high: float) -> Array:
 
 
 def _numbers(table: OpenTable, name: str) -> Array:
-    source = table.readable if name in table.readable.schema else table.table
-    if name not in source.schema:
-        raise FieldError(f'no column "{name}".', f"column:{name}")
-    column = source.column(name)
+    column = table.column(name)
     if not (column.dtype.is_numeric() or column.dtype == pl.Boolean):
         raise FieldError(f'Column "{name}" does not hold numbers: choose a numeric column.', f"column:{name}")
-    return column.gather(table.displayed).cast(pl.Float64).fill_null(np.nan).to_numpy()
+    return numbers_of(column.gather(table.displayed))
 
 
 def _axes_note(prepared: Prepared, axes: Axes) -> str:

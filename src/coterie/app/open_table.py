@@ -1,5 +1,6 @@
 """The open table: its rows for the table view and for cross-filtering, and its preparations."""
 
+import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +15,7 @@ import polars as pl
 
 from coterie.algorithms import algorithm_of
 from coterie.app.blob import blob
+from coterie.app.column_bins import MISSING, most_frequent, number_bins, numbers_of
 from coterie.app.column_view import Column, describe_columns
 from coterie.app.failures import FieldError
 from coterie.app.preparation_options import options_for
@@ -25,13 +27,11 @@ from coterie.jobs.info import readable_columns
 from coterie.preparation import PreparationOptions
 from coterie.preparation.fit_preparation import PreparedTable, prepare
 from coterie.report.build.feature_space import FeatureSpace, feature_space
-from coterie.web import inner_range
 
 MAX_DISPLAYED = 1_000_000  # rows that the page draws; a random sample of a larger table
 MAX_PREPARED = 2  # preparations in memory
 BINS = 64  # of the values for cross-filtering
 MAX_LABELS = 63  # categories; others are counted together
-MISSING = 255
 MAX_CELL = 200  # characters of a cell in the table view
 MAX_PAGE = 1000  # rows of a page of the table view
 
@@ -68,7 +68,8 @@ class Prepared:
 class OpenTable:
     """A table in memory, and what the page asks about it."""
 
-    def __init__(self, path: Path, callback: Callback = silent) -> None:
+    def __init__(self, path: Path) -> None:
+        self.id = secrets.token_hex(8)  # of this opening: a page must not mix two tables, or two servers
         self.path = path
         self.table = read(path)
         self.readable = readable_columns(self.table)
@@ -116,6 +117,23 @@ class OpenTable:
             return None
         return self.table.n_rows - rows.n
 
+    def _described(self, name: str, field: str) -> Column:
+        known = next((column for column in self.columns if column.info.name == name), None)
+        if known is None:
+            raise FieldError(f'no column "{name}".', field)
+        return known
+
+    def column(self, name: str, field: str = "") -> pl.Series:
+        """A column, as numbers if a fit can read it so; dates are days after their reference: later is larger."""
+        is_date = self._described(name, field or f"column:{name}").is_date
+        column = (self.readable if name in self.readable.schema else self.table).column(name)
+        return -column if is_date else column
+
+    def axis_name(self, name: str) -> str:
+        """The name of a column with its unit, if it has one."""
+        column = self._described(name, f"column:{name}")
+        return f"{name} (days after {column.shown(0.0)})" if column.is_date else name
+
     def cells(self, rows: Sequence[int]) -> list[list[str | None]]:
         """The values of some rows as text, in the order of the columns."""
         indices = np.asarray(rows, dtype=np.int64)
@@ -130,10 +148,7 @@ class OpenTable:
         with self._lock:
             if sort not in self._orders:
                 name, descending = (sort[1:], True) if sort.startswith("-") else (sort, False)
-                if name not in self.readable.schema and name not in self.table.schema:
-                    raise FieldError(f'no column "{name}" to sort by.', "rows")
-                table = self.readable if name in self.readable.schema else self.table
-                column = table.column(name)
+                column = self.column(name, "rows")
                 column = column.cast(pl.String) if column.dtype.is_nested() else column
                 self._orders[sort] = column.arg_sort(descending=descending, nulls_last=True).to_numpy().astype(np.int64)
                 while len(self._orders) > 4:
@@ -154,43 +169,26 @@ class OpenTable:
         """A byte for each displayed row and column: the bin of its value, or its category."""
         about, arrays = [], {}
         for i, name in enumerate(names):
-            if name not in self.table.schema:
-                raise FieldError(f'no column "{name}".', f"column:{name}")
-            table = self.readable if name in self.readable.schema else self.table
-            column = table.column(name).gather(self.displayed)
-            description, codes = _number_codes(column) if column.dtype.is_numeric() else _category_codes(column)
-            about.append({"name": name, **description})
-            arrays[f"c{i}"] = codes
+            column = self.column(name).gather(self.displayed)
+            if column.dtype.is_numeric():
+                shown = self._described(name, f"column:{name}").shown
+                arrays[f"c{i}"], bounds = number_bins(numbers_of(column), BINS)
+                about.append({"name": name, "kind": "number", "bounds": [shown(bound) for bound in bounds.tolist()]})
+            else:
+                labels, arrays[f"c{i}"] = _category_codes(column)
+                about.append({"name": name, "kind": "category", "labels": labels})
         return blob({"m": len(self.displayed), "columns": about}, arrays)
 
 
-def _number_codes(column: pl.Series) -> tuple[dict[str, Any], Array]:
-    """Bins of equal width; the first and the last one also take values beyond them."""
-    values = column.cast(pl.Float64).fill_null(np.nan).to_numpy()
-    present = np.isfinite(values)
-    if not present.any():
-        return {"kind": "number", "bounds": [float(i) for i in range(BINS + 1)]}, np.full(
-            len(values), MISSING, np.uint8
-        )
-    low, high = inner_range(values[present])
-    high = high if high > low else low + (abs(low) or 1.0)
-    bounds = np.linspace(low, high, BINS + 1)
-    with np.errstate(invalid="ignore"):
-        bins = np.clip((values - low) / (high - low) * BINS, 0, BINS - 1)
-    codes = np.where(present, bins, MISSING).astype(np.uint8)
-    return {"kind": "number", "bounds": bounds.tolist()}, codes
-
-
-def _category_codes(column: pl.Series) -> tuple[dict[str, Any], Array]:
-    """The most frequent values by their number; all others are the last category."""
-    texts = (column if not column.dtype.is_nested() else column.map_elements(str, pl.String)).cast(pl.String).alias("v")
-    counts = texts.drop_nulls().value_counts().sort(["count", "v"], descending=[True, False])
-    labels: list[str] = counts["v"].head(MAX_LABELS).to_list()
+def _category_codes(column: pl.Series) -> tuple[list[str], Array]:
+    """The most frequent values and their numbers; all others are the last category."""
+    texts = (column if not column.dtype.is_nested() else column.map_elements(str, pl.String)).cast(pl.String)
+    counts = most_frequent(texts)
+    labels: list[str] = counts["value"].head(MAX_LABELS).to_list()
     codes = texts.replace_strict(labels, range(len(labels)), default=len(labels), return_dtype=pl.UInt8)
-    has_others = counts.height > len(labels)
-    shown = [label[:MAX_CELL] for label in labels] + (["other"] if has_others else [])
+    shown = [label[:MAX_CELL] for label in labels] + (["other"] if counts.height > len(labels) else [])
     array = np.where(texts.is_null().to_numpy(), MISSING, codes.fill_null(MISSING).to_numpy()).astype(np.uint8)
-    return {"kind": "category", "labels": shown}, array
+    return shown, array
 
 
 def _text(value: Any) -> str:

@@ -52,7 +52,7 @@ class ProgressReport:
             self.live.progress = {
                 "stage": stage, "done": progress.done, "total": progress.total, "left": _finite(progress.left),
             }  # fmt: skip
-            self.events.publish("progress", {"run": self.run.id, **self.live.progress})
+            self._publish("progress", self.live.progress)
         return self.live.cancel.is_set()
 
     def _step(self, progress: Progress) -> None:
@@ -65,11 +65,11 @@ class ProgressReport:
             return
         self.last_step = now
         data = {
-            "run": self.run.id, "restart": progress.run, "iteration": self.iteration,
+            "restart": progress.run, "iteration": self.iteration,
             "objective": _finite(self.objectives[-1]), "history": [_finite(x) for x in self.objectives[-HISTORY:]],
             "centers": self._centers(progress.params),
         }  # fmt: skip
-        self.events.publish("step", data)
+        self._publish("step", data)
 
     def _centers(self, params: Any) -> list[list[float]] | None:
         centers = centers_of(params)
@@ -83,7 +83,10 @@ class ProgressReport:
         return np.round(self._axes.centers(centers), 5).tolist()
 
     def _criterion(self, result: CriterionResult) -> None:
-        self.events.publish("criteria", {"run": self.run.id, **plain(criterion_view(result))})
+        self._publish("criteria", plain(criterion_view(result)))
+
+    def _publish(self, name: str, data: dict[str, Any]) -> None:
+        self.events.publish(name, {"table": self.table.id, "run": self.run.id, **data})
 
 
 def _finite(value: float | None) -> float | None:

@@ -22,6 +22,7 @@ MAX_PASTE = 64 << 20
 MAX_UPLOAD = 2 << 30
 MAX_WORKSPACE = 256 << 20
 BINARY = "application/octet-stream"
+TABLE_HEADER = "x-coterie-table"  # the id of the table that a page shows
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -49,18 +50,18 @@ class Routes:
         self._page: str | None = None
 
     def all(self) -> list[Route]:
-        def route(path: str, method: str, handler: Handler) -> Route:
-            return Route(path, _explained(handler), methods=[method])
+        def route(path: str, method: str, handler: Handler, *, of_table: bool = True) -> Route:
+            return Route(path, _explained(self._of_table(handler) if of_table else handler), methods=[method])
 
         return [
-            route("/", "GET", self.page),
-            route("/api/ping", "GET", self.ping),
-            route("/api/events", "GET", self.listen),
-            route("/api/workspace", "GET", self.workspace),
-            route("/api/open", "POST", self.open),
-            route("/api/upload", "POST", self.upload),
-            route("/api/paste", "POST", self.paste),
-            route("/api/workspace/open", "POST", self.open_workspace),
+            route("/", "GET", self.page, of_table=False),
+            route("/api/ping", "GET", self.ping, of_table=False),
+            route("/api/events", "GET", self.listen, of_table=False),
+            route("/api/workspace", "GET", self.workspace, of_table=False),
+            route("/api/open", "POST", self.open, of_table=False),
+            route("/api/upload", "POST", self.upload, of_table=False),
+            route("/api/paste", "POST", self.paste, of_table=False),
+            route("/api/workspace/open", "POST", self.open_workspace, of_table=False),
             route("/api/columns", "POST", self.changing("set_columns")),
             route("/api/preparation", "POST", self.changing("set_preparation")),
             route("/api/undo", "POST", self.changing("undo", takes_body=False)),
@@ -70,7 +71,6 @@ class Routes:
             route("/api/rows", "POST", self.rows),
             route("/api/map", "GET", self.map),
             route("/api/values", "GET", self.values),
-            route("/api/runs", "GET", self.workspace_runs),
             route("/api/runs", "POST", self.start),
             route("/api/runs/{run}", "GET", self.run),
             route("/api/runs/{run}", "DELETE", self.remove),
@@ -79,6 +79,7 @@ class Routes:
             route("/api/runs/{run}/tree", "GET", self.tree),
             route("/api/runs/{run}/clusters/{label}", "GET", self.cluster),
             route("/api/runs/{run}/charts/{name}", "GET", self.chart),
+            route("/api/runs/{run}/means", "POST", self.means),
             route("/api/runs/{run}/edit", "POST", self.edit),
             route("/api/runs/{run}/cut", "POST", self.cut),
             route("/api/runs/{run}/open-k", "POST", self.open_k),
@@ -105,9 +106,6 @@ class Routes:
             return JSONResponse(_LOADING)
         view = await self._call(lambda session: _views("workspace_view").workspace_view(session))
         return JSONResponse({**view, "problem": self.loader.problem})
-
-    async def workspace_runs(self, request: Request) -> Response:
-        return JSONResponse(await self._call(lambda session: _views("workspace_view").workspace_view(session)["runs"]))
 
     # --- opening ------------------------------------------------------------------------------------------------------
 
@@ -167,11 +165,7 @@ class Routes:
         if isinstance(query.get("rows"), str):
             query["rows"] = [text for text in query["rows"].split(",") if text]
         if request.method == "POST":
-            data = await _body(request, MAX_JSON, "rows")
-            if request.headers.get("content-type", "").startswith(BINARY):
-                query["bits"] = data
-            else:
-                query |= _parsed(data)
+            query["bits"] = await _body(request, MAX_JSON, "rows")
         return JSONResponse(await self._call(lambda session: _views("row_view").rows(session, query)))
 
     async def map(self, request: Request) -> Response:
@@ -216,6 +210,12 @@ class Routes:
         run, label = request.path_params["run"], request.path_params["label"]
         return JSONResponse(await self._call(lambda session: _views("cluster_view").cluster_of(session, run, label)))
 
+    async def means(self, request: Request) -> Response:
+        run, bits = request.path_params["run"], await _body(request, MAX_JSON, "rows")
+        return JSONResponse(
+            await self._call(lambda session: _views("selected_rows").selected_means(session, run, bits))
+        )
+
     async def chart(self, request: Request) -> Response:
         run, name = request.path_params["run"], request.path_params["name"]
         return HTMLResponse(await self._call(lambda session: _views("charts").chart_of(session, run, name)))
@@ -229,7 +229,7 @@ class Routes:
 
     async def cut(self, request: Request) -> Response:
         run, body = request.path_params["run"], await _json(request, MAX_JSON)
-        child = await self._call(lambda session: session.cut(run, body.get("k"), body.get("height")))
+        child = await self._call(lambda session: session.cut(run, body.get("k")))
         return JSONResponse({"id": child}, 201)
 
     async def open_k(self, request: Request) -> Response:
@@ -257,6 +257,26 @@ class Routes:
         return Response(result.data, media_type=result.media_type, headers=headers)
 
     # --- calls of the session -----------------------------------------------------------------------------------------
+
+    def _of_table(self, handler: Handler) -> Handler:
+        """The handler, with an error if another table is open than the one that the page names in a header."""
+
+        async def checked(request: Request) -> Response:
+            await self._check_table(request)
+            try:
+                return await handler(request)
+            finally:  # an answer or an error may mix both tables if another one was opened meanwhile
+                await self._check_table(request)
+
+        return checked
+
+    async def _check_table(self, request: Request) -> None:
+        shown = request.headers.get(TABLE_HEADER)
+        if shown is None:
+            return
+        session = await run_in_threadpool(self.loader.session)
+        if session.table is None or shown != session.table.id:
+            raise _problem("Another table was opened meanwhile. The page shows it now: try again there.", None, 409)
 
     async def _call(self, function: Callable[[Any], Any]) -> Any:
         """Call a function of the session in a thread."""
@@ -323,10 +343,10 @@ def _explained(handler: Handler) -> Handler:
     return explained
 
 
-def _problem(message: str, field: str) -> ValueError:
+def _problem(message: str, field: str | None, status: int = 400) -> ValueError:
     from coterie.app.failures import FieldError
 
-    return FieldError(message, field)
+    return FieldError(message, field, status)
 
 
 async def _body(request: Request, limit: int, field: str) -> bytes:
@@ -341,12 +361,8 @@ async def _body(request: Request, limit: int, field: str) -> bytes:
 
 
 async def _json(request: Request, limit: int, field: str = "file") -> Mapping[str, Any]:
-    return _parsed(await _body(request, limit, field))
-
-
-def _parsed(data: bytes) -> Mapping[str, Any]:
     try:
-        value = json.loads(data or b"{}")
+        value = json.loads(await _body(request, limit, field) or b"{}")
     except ValueError:
         raise _problem("The request is not JSON.", "file") from None
     if not isinstance(value, dict):

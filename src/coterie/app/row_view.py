@@ -80,12 +80,17 @@ def _about(chosen: Array, outcome: Outcome | None) -> list[dict[str, Any]]:
     return about
 
 
+def rows_of_bits(table: OpenTable, bits: bytes) -> Array:
+    """Mask of the rows that are selected on the page, which sends a bit for each displayed row."""
+    selected = np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little")[: len(table.displayed)]
+    return _at(table.displayed[np.flatnonzero(selected)], table.table.n_rows)
+
+
 def _mask(table: OpenTable, query: Mapping[str, Any], outcome: Outcome | None) -> Array | None:
     """Mask of the rows that are selected; None: all rows."""
     n, masks = table.table.n_rows, []
     if query.get("bits") is not None:
-        bits = np.unpackbits(np.frombuffer(query["bits"], np.uint8), bitorder="little")[: len(table.displayed)]
-        masks.append(_at(table.displayed[np.flatnonzero(bits)], n))
+        masks.append(rows_of_bits(table, query["bits"]))
     if query.get("rows"):
         masks.append(_at(np.array([_row(row, n) for row in query["rows"]], dtype=np.int64), n))
     if query.get("q"):

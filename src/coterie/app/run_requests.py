@@ -35,7 +35,6 @@ def requested_run(request: Mapping[str, Any], run_id: str, preparation: dict[str
         seed=whole_number(request.get("seed", 0), "seed"),
         sample=whole_number(request.get("sample"), "sample"),
         budget=request.get("budget", "normal"),
-        criteria=list(request.get("criteria") or []),
     )
 
 
@@ -47,13 +46,6 @@ def child_of(run: Run, run_id: str, kind: str, k: Any) -> Run:
 def check_has_tree(run: Run) -> None:
     if not has_tree(run.algorithm) or run.kind == "merge":
         raise FieldError("Only a tree can be cut: run a linkage, such as Ward's.", "run", 409)
-
-
-def valid_height(height: Any) -> float:
-    """The height of a cut."""
-    if not isinstance(height, int | float) or isinstance(height, bool) or not height >= 0:
-        raise FieldError(f"height must be a number of at least 0; got {height!r}.", "k")
-    return height
 
 
 def edited(run: Run, changes: Mapping[str, Any], k: int) -> tuple[Run, str]:

@@ -33,7 +33,7 @@ def info_of(outcome: Outcome, run: Run, *, stopped: bool, seconds: float) -> dic
     content, choice = outcome.content, outcome.choice
     info: dict[str, Any] = {
         "seconds": seconds, "stopped": stopped, "key": outcome.prepared.key, "k": None, "scores": {}, "sizes": [],
-        "silhouette": None, "noise": None, "converged": True, "iterations": None, "clusters": [], "profile": None,
+        "silhouette": None, "noise": None, "converged": True, "iterations": None, "clusters": [],
         "choice": None if choice is None else _choice(choice, outcome), "notes": [], "warnings": [],
         "rows_used": outcome.prepared.prepared.rows.n, "columns": list(outcome.prepared.prepared.preparation.names),
     }  # fmt: skip
@@ -51,8 +51,7 @@ def info_of(outcome: Outcome, run: Run, *, stopped: bool, seconds: float) -> dic
         "k": result.k, "scores": result.scores,
         "sizes": sizes, "noise": result.noise, "converged": result.converged, "iterations": result.iterations,
         "silhouette": None if isinstance(measured, Absent) else measured.mean,
-        "no_silhouette": measured.reason if isinstance(measured, Absent) else None,
-        "clusters": [cluster_view(each) for each in content.clusters], "profile": _profile(content.clusters),
+        "clusters": [cluster_view(each) for each in content.clusters],
         "fit": {
             "seconds": fitted.seconds,
             "options": {name: value for name, value in fitted.options.items() if _is_plain(value)},
@@ -74,7 +73,6 @@ def cluster_view(cluster: ClusterSummary) -> dict[str, Any]:
             {"column": each.column, "deviation": each.deviation, "share": each.share, "overall": each.overall}
             for each in cluster.stands_out_by
         ],
-        "means": cluster.means,
     }  # fmt: skip
 
 
@@ -110,8 +108,7 @@ def result_view(run: Run, live: LiveRun) -> dict[str, Any]:
     heading = title_of(run, info.get("k"))
     return {
         "heading": heading, "clusters": clusters,
-        **{name: info.get(name) for name in ("notes", "warnings", "rows_used", "columns", "profile", "choice")},
-        "no_silhouette": info.get("no_silhouette"),
+        **{name: info.get(name) for name in ("notes", "warnings", "rows_used", "columns", "choice")},
     }  # fmt: skip
 
 
@@ -135,8 +132,7 @@ def colors_of(run: Run, k: int) -> list[str]:
 
 def _choice(choice: Choice, outcome: Outcome) -> dict[str, Any]:
     ks = [row["k"] for row in choice.table]
-    has_all_fits = outcome.details is not None and outcome.details.rows == outcome.details.n
-    return plain({**asdict(choice), "ks": ks, "kept": has_all_fits, "criteria": _criteria(outcome)})
+    return plain({**asdict(choice), "ks": ks, "criteria": _criteria(outcome)})
 
 
 def _criteria(outcome: Outcome) -> list[dict[str, Any]]:
@@ -153,14 +149,6 @@ def criterion_view(result: CriterionResult) -> dict[str, Any]:
         "criterion": vote.criterion, "name": NAMES[vote.criterion], "k": vote.k, "ks": ks,
         "values": [result.values[k] for k in ks], "note": vote.note,
     }  # fmt: skip
-
-
-def _profile(clusters: tuple[ClusterSummary, ...]) -> dict[str, Any] | None:
-    """Means of the columns in each cluster."""
-    if not clusters:
-        return None
-    columns = list(clusters[0].means)
-    return {"columns": columns, "values": [[each.means.get(name) for name in columns] for each in clusters]}
 
 
 def _is_plain(value: Any) -> bool:

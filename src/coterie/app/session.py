@@ -20,7 +20,7 @@ from coterie.app.maps import axes_map
 from coterie.app.open_table import OpenTable, Prepared
 from coterie.app.preparation_options import SETTINGS, changed_columns, preparation_options
 from coterie.app.progress_report import ProgressReport, RunCancelled
-from coterie.app.run_requests import check_has_tree, child_of, edited, merged, requested_run, valid_height
+from coterie.app.run_requests import check_has_tree, child_of, edited, merged, requested_run
 from coterie.app.run_views import LiveRun, info_of, run_view
 from coterie.app.state import History, Run, Source, State
 from coterie.app.store import Store, Workspace
@@ -30,7 +30,6 @@ from coterie.datasets import DEMOS, demo_file, write_demo
 
 MAX_OUTCOMES = 4  # results in memory; others are described again from their labels and models
 FEW_DROPPED = 0.05  # share of incomplete rows up to which they are dropped at first; more are filled
-MAX_RECENT = 12
 INTERRUPTED = "The server stopped, or another table was opened, during this run. Run it again."
 
 
@@ -231,14 +230,11 @@ class Session:
             self.done(run_id)
             return self._checked(child_of(run, self.history.new_id(), "open", k), f"open K = {k}")
 
-    def cut(self, run_id: str, k: Any = None, height: Any = None) -> str:
+    def cut(self, run_id: str, k: Any) -> str:
         """Another cut of a tree as a run."""
         with self.lock:
             run = self.run(run_id)
             check_has_tree(run)
-        if k is None:
-            k = 1 + int(np.count_nonzero(self.tree_heights(run_id) > valid_height(height)))
-        with self.lock:
             return self._checked(child_of(run, self.history.new_id(), "cut", k), f"cut into {k}")
 
     def tree_heights(self, run_id: str) -> Any:
@@ -342,7 +338,8 @@ class Session:
         with self.lock:
             if self._is_open(run, live):
                 entry = self.history.now.run(run.id) or run
-                self.events.publish("run", run_view(entry, live, self.options()))
+                view = run_view(entry, live, self.options())
+                self.events.publish("run", {"table": self.open_table().id, **view})
 
     def _keep(self, run_id: str, outcome: Outcome, workspace: Workspace) -> None:
         """Keep a result in memory if its workspace is still open."""

@@ -16,7 +16,8 @@ MAX_WAIT = 120.0  # seconds
 
 
 VIEWS = (
-    "charts", "cluster_view", "comparison", "downloads", "row_view", "trace_view", "views", "workspace_view",
+    "charts", "cluster_view", "comparison", "downloads", "row_view", "selected_rows", "trace_view", "views",
+    "workspace_view",
 )  # fmt: skip
 
 

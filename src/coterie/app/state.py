@@ -42,7 +42,6 @@ class Run:
     seed: int = 0
     sample: int | None = None
     budget: Any = "normal"  # effort spent on choosing K
-    criteria: list[str] = field(default_factory=list)
     parent: str | None = None
     groups: list[int] | None = None  # of a merge: the new label of each label of the parent
     names: dict[str, str] = field(default_factory=dict)  # by label

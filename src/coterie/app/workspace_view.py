@@ -44,7 +44,8 @@ def _table_view(session: Session, prepared: Prepared | None) -> dict[str, Any]:
     assert session.source is not None
     table, state = session.table.table, session.history.now
     return {
-        "name": session.source.name, "path": None if session.source.is_copy else session.source.path,
+        "id": session.table.id, "name": session.source.name,
+        "path": None if session.source.is_copy else session.source.path,
         "rows": table.n_rows, "bytes": session.source.size, "notes": [in_page(note) for note in table.notes],
         "displayed": len(session.table.displayed),
         "columns": column_views(session.table.columns, state, None if prepared is None else prepared.prepared),

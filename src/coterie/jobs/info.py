@@ -14,7 +14,7 @@ from coterie.data.tables.reader import Table, read
 from coterie.errors import InputError
 from coterie.jobs.prepared_model import is_model, read_model
 from coterie.preparation import PreparationOptions
-from coterie.preparation.column_selection import column_kind, reading_candidates, reason_to_skip
+from coterie.preparation.column_selection import column_kind, mostly_missing_reason, reading_candidates, reason_to_skip
 from coterie.preparation.detect_readings import detect_readings
 from coterie.preparation.fit_preparation import prepare
 from coterie.preparation.one_hot import without_marks
@@ -111,7 +111,7 @@ def describe_column(table: Table, name: str, original: Table, skipped: str | Non
         mean=_as_float(numbers.mean()),
         most=_as_float(numbers.max()),
         examples=() if column.dtype.is_numeric() else _most_frequent(present),
-        skipped=skipped,
+        skipped=skipped or mostly_missing_reason(len(column) - len(present), len(column)),
     )
 
 

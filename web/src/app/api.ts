@@ -5,7 +5,10 @@ export interface Fault {
   field: string | null; // the control that caused it
 }
 
-export type Histogram = { counts: number[]; low: number; high: number } | { counts: number[]; labels: string[] };
+/** A number, or a date (ISO 8601). */
+export type Value = number | string;
+
+export type Histogram = { counts: number[]; low: Value; high: Value } | { counts: number[]; labels: string[] };
 
 export type Role = "feature" | "id" | "weight" | "ignored";
 
@@ -14,9 +17,9 @@ export interface Column {
   kind: string;
   missing: number;
   distinct: number | null;
-  min: number | null;
-  mean: number | null;
-  max: number | null;
+  min: Value | null;
+  mean: Value | null;
+  max: Value | null;
   histogram: Histogram | null;
   examples: string[];
   role: Role;
@@ -29,6 +32,7 @@ export interface Column {
 }
 
 export interface Table {
+  id: string; // of this opening of the table
   name: string;
   path: string | null;
   rows: number;
@@ -112,6 +116,11 @@ export interface Run {
   current_preparation: boolean;
 }
 
+/** Changes whenever a view of the run does: it is another run, or clusters have other names or colours. */
+export function editionOf(run: Run): string {
+  return JSON.stringify([run.id, run.names, run.colors]);
+}
+
 export interface Workspace {
   version: string;
   revision: number;
@@ -179,7 +188,6 @@ export interface Result extends Run {
   rows_used: number;
   columns: string[];
   clusters: Cluster[];
-  profile: { columns: string[]; values: (number | null)[][] } | null;
   choice: (Choice & { recommended: number }) | null;
 }
 
@@ -199,14 +207,24 @@ export interface Rows {
 }
 
 export type Distribution =
-  | { column: string; low: number; high: number; cluster: number[]; rest: number[] }
+  | { column: string; low: Value; high: Value; cluster: number[]; rest: number[] }
   | { column: string; labels: string[]; cluster: number[]; rest: number[] };
 
 export interface ClusterDetail extends Cluster {
-  profile: { column: string; mean: number | null; overall: number | null; deviation: number | null }[];
   distributions: Distribution[];
   typical: Rows;
   untypical: Rows;
+}
+
+/** Of a column, or of one of its categories, in the selected rows. */
+export interface SelectedMean {
+  column: string;
+  value?: string; // the category
+  kind: "number" | "share" | "date";
+  mean: Value | null;
+  overall: Value | null;
+  deviation: number | null;
+  missing: number; // values of the selected rows
 }
 
 export interface Tree {
@@ -266,10 +284,18 @@ export class Refusal extends Error {
 /** The server does not answer at all. */
 export class Unreachable extends Error {}
 
+let tableShown: string | null = null;
+
+/** Name the table that the page shows: the server rejects requests about another one. */
+export function askAbout(table: string | null): void {
+  tableShown = table;
+}
+
 async function request(path: string, init: RequestInit = {}): Promise<Response> {
+  const about = tableShown === null ? {} : { "X-Coterie-Table": tableShown };
   let response: Response;
   try {
-    response = await fetch(path, { ...init, headers: { "X-Coterie": "1", ...init.headers } });
+    response = await fetch(path, { ...init, headers: { "X-Coterie": "1", ...about, ...init.headers } });
   } catch (error) {
     if (init.signal?.aborted) throw error;
     throw new Unreachable(String(error));
@@ -286,6 +312,15 @@ export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
 
 export async function text(path: string): Promise<string> {
   return (await request(path)).text();
+}
+
+/** A file to save, with its name. Errors name no control, so that they appear beside the one that saves. */
+export async function file(path: string): Promise<{ name: string | null; content: Blob }> {
+  const response = await request(path).catch((error) => {
+    throw error instanceof Refusal ? new Refusal(error.message, null, error.status) : error;
+  });
+  const name = /filename="([^"]*)"/.exec(response.headers.get("Content-Disposition") ?? "")?.[1] ?? null;
+  return { name, content: await response.blob() };
 }
 
 export async function send<T>(method: "POST" | "DELETE", path: string, body?: unknown): Promise<T> {

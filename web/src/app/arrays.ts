@@ -1,7 +1,8 @@
 /** Arrays of the displayed rows: where they lie on maps, their clusters and their values, each loaded once. */
 
 import type { Box, Film, FilmFrame } from "../data";
-import { type Blobs, blob, query, type Run } from "./api";
+import { type Blobs, blob, query, type Run, type Value } from "./api";
+import { ofTable } from "./state";
 
 export interface MapHeader {
   kind: string;
@@ -33,7 +34,7 @@ export interface Labels {
 export interface Coded {
   name: string;
   codes: Uint8Array;
-  bounds: number[] | null; // of the bins of numbers
+  bounds: Value[] | null; // of the bins of numbers and dates
   labels: string[] | null; // of categories
 }
 
@@ -41,11 +42,12 @@ export const UNKNOWN = -128;
 export const MISSING = 255;
 
 const NOWHERE = 65535;
-const kept = new Map<string, Promise<unknown>>();
+const answers = ofTable(() => new Map<string, Promise<unknown>>());
 const MOST = 24;
 
 /** Keep the last answers; what fails is asked for again the next time. */
 function once<T>(key: string, load: () => Promise<T>): Promise<T> {
+  const kept = answers.peek(); // an answer that fails late must not remove one of another table
   const known = kept.get(key) as Promise<T> | undefined;
   if (known) return known;
   const made = load();
@@ -55,10 +57,20 @@ function once<T>(key: string, load: () => Promise<T>): Promise<T> {
   return made;
 }
 
-/** `key` names the prepared table: another one has other rows. */
-export function loadMap(key: string, kind: string, x: string | null, y: string | null): Promise<Points> {
+/** `key` names the preparation of the rows: the present one, or that of a run. */
+export function loadMap(
+  key: string,
+  kind: string,
+  x: string | null = null,
+  y: string | null = null,
+  run: Run | null = null,
+): Promise<Points> {
   const asked = query({ kind, x: kind === "columns" ? x : null, y: kind === "columns" ? y : null });
-  return once(`map ${key} ${asked}`, async () => placed(await blob<MapHeader>(`/api/map?${asked}`)));
+  return once(`map ${key} ${asked}`, async () => {
+    const points = placed(await blob<MapHeader>(`/api/map?${asked}&${query({ run: run?.id })}`));
+    if (points.header.key !== key) throw new Error("The preparation has changed meanwhile.");
+    return points;
+  });
 }
 
 function placed({ header, arrays }: Blobs<MapHeader>): Points {
@@ -90,11 +102,11 @@ export function loadLabels(run: Run, k: number | null = null): Promise<Labels> {
 }
 
 interface ValuesHeader {
-  columns: { name: string; kind: string; bounds?: number[]; labels?: string[] }[];
+  columns: { name: string; kind: string; bounds?: Value[]; labels?: string[] }[];
 }
 
-export function loadValues(key: string, column: string): Promise<Coded> {
-  return once(`values ${key} ${column}`, async () => {
+export function loadValues(column: string): Promise<Coded> {
+  return once(`values ${column}`, async () => {
     const { header, arrays } = await blob<ValuesHeader>(`/api/values?${query({ columns: [column] })}`);
     const { name, bounds, labels } = header.columns[0]!;
     return { name, codes: arrays.c0 as Uint8Array, bounds: bounds ?? null, labels: labels ?? null };
@@ -114,7 +126,7 @@ interface TraceHeader {
 export async function loadFilm(run: Run, rows: number): Promise<Film> {
   const [{ header, arrays }, points] = await Promise.all([
     blob<TraceHeader>(`/api/runs/${run.id}/trace`),
-    loadMap(run.key, "axes", null, null),
+    loadMap(run.key, "axes", null, null, run),
   ]);
   const { m, soft } = header;
   const slice = (frame: number): Uint8Array | Uint16Array | null => {

@@ -1,16 +1,15 @@
 /** One cluster: its name and colour, its rule, what sets it apart, typical and untypical rows. */
 
-import { useState } from "preact/hooks";
-import { shortened } from "../formatting";
-import { type ClusterDetail, type Distribution, get, type Rows, type Run, send } from "./api";
-import { Fault, percent, useLoaded } from "./controls";
+import { useEffect, useState } from "preact/hooks";
+import { type ClusterDetail, type Distribution, editionOf, get, type Rows, type Run, send } from "./api";
+import { Fault, percent, useLoaded, valueText } from "./controls";
 import { RowList } from "./row_list";
 import { attempt, message, refresh } from "./state";
 
 export function ClusterCard({ run, label }: { run: Run; label: number }) {
   const { value, error } = useLoaded(
     () => get<ClusterDetail>(`/api/runs/${run.id}/clusters/${label}`),
-    [run.id, label, run.names[label], run.colors[label]],
+    [editionOf(run), label],
   );
   return (
     <div class="cluster-card">
@@ -22,7 +21,8 @@ export function ClusterCard({ run, label }: { run: Run; label: number }) {
 }
 
 function Edit({ run, label }: { run: Run; label: number }) {
-  const [name, setName] = useState(run.names[label]!);
+  const [name, setName] = useState("");
+  useEffect(() => setName(run.names[label]!), [run.names[label]]); // undo changes it, too
   const edit = async (body: object, text: string) => {
     const answer = await attempt(`cluster:${label}`, () => send("POST", `/api/runs/${run.id}/edit`, body));
     if (answer) message.value = text;
@@ -125,7 +125,7 @@ function Shape({ distribution, color }: { distribution: Distribution; color: str
   const ends =
     "labels" in distribution
       ? [distribution.labels[0] ?? "", distribution.labels.at(-1) ?? ""]
-      : [shortened(Number(distribution.low.toPrecision(4))), shortened(Number(distribution.high.toPrecision(4)))];
+      : [valueText(distribution.low), valueText(distribution.high)];
   return (
     <figure class="shape">
       <figcaption title={column}>{column}</figcaption>

@@ -3,7 +3,7 @@
 import { signal } from "@preact/signals";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { plural } from "../dom";
-import { get, type Result, type Run, send } from "./api";
+import { editionOf, get, type Result, type Run, send } from "./api";
 import type { Labels } from "./arrays";
 import type { Atlas } from "./atlas";
 import { ClusterCard } from "./cluster_card";
@@ -15,17 +15,16 @@ import { MapPanel, useLabels } from "./map_panel";
 import { Profiles } from "./profiles";
 import { RowsTable } from "./rows_table";
 import { Selection } from "./selection";
-import { attempt, go, message, place, refresh, shown, table } from "./state";
+import { attempt, go, message, ofTable, place, refresh, shown } from "./state";
 
 const CLUSTERS = "clusters"; // name of the filter by cluster
 
-let kept: { table: string; selection: Selection } | null = null;
+const kept = ofTable<Selection | null>(() => null);
 
 /** The selection is of the rows of a table, and stays when another run or page is shown. */
 function selectionOf(rows: number): Selection {
-  const name = table.value!.path ?? table.value!.name;
-  if (kept?.table !== name || kept.selection.rows !== rows) kept = { table: name, selection: new Selection(rows) };
-  return kept.selection;
+  kept.value ??= new Selection(rows);
+  return kept.value;
 }
 
 const TABS = ["Rows", "Cluster", "Profiles", "Silhouettes", "Dendrogram", "Reliability"] as const;
@@ -35,10 +34,7 @@ const tab = signal<Tab>("Rows");
 export function ClustersPage() {
   const run = shown.value!;
   const labels = useLabels(run);
-  const { value: result } = useLoaded(
-    () => get<Result>(`/api/runs/${run.id}`),
-    [run.id, run.names.join("\n"), run.colors.join()],
-  );
+  const { value: result } = useLoaded(() => get<Result>(`/api/runs/${run.id}`), [editionOf(run)]);
   const selection = useMemo(() => (labels ? selectionOf(labels.labels.length) : null), [labels]);
   useEffect(() => filterBy(selection, labels, place.peek().cluster), [selection, labels]);
   const atlas = useRef<Atlas | null>(null);
@@ -64,8 +60,8 @@ export function ClustersPage() {
         />
         {selection && <SelectionBar selection={selection} />}
       </div>
-      {selection && labels && <Filters run={run} selection={selection} labels={labels} />}
-      {selection && <Below run={run} result={result} selection={selection} atlas={() => atlas.current} />}
+      {selection && labels && <Filters selection={selection} labels={labels} />}
+      {selection && <Below run={run} selection={selection} atlas={() => atlas.current} />}
     </div>
   );
 }
@@ -196,12 +192,11 @@ function ClusterList({ run, result, labels, selection, choose }: ListProps) {
 
 interface BelowProps {
   run: Run;
-  result: Result | null;
   selection: Selection;
   atlas: () => Atlas | null;
 }
 
-function Below({ run, result, selection, atlas }: BelowProps) {
+function Below({ run, selection, atlas }: BelowProps) {
   const listed = TABS.filter((name) => name !== "Dendrogram" || run.tree);
   const chosen = listed.includes(tab.value) ? tab.value : "Rows";
   const { cluster } = place.value;
@@ -232,17 +227,15 @@ function Below({ run, result, selection, atlas }: BelowProps) {
           ) : (
             <ClusterCard key={`${run.id} ${cluster}`} run={run} label={cluster} />
           ))}
-        {chosen === "Profiles" && result && <Profiles run={run} result={result} selection={selection} />}
-        {chosen === "Silhouettes" && (
-          <Fragment path={`/api/runs/${run.id}/charts/silhouettes`} version={run.colors.join()} />
-        )}
+        {chosen === "Profiles" && <Profiles run={run} selection={selection} />}
+        {chosen === "Silhouettes" && <Fragment run={run} chart="silhouettes" />}
         {chosen === "Dendrogram" && <Dendrogram run={run} />}
         {chosen === "Reliability" && (
           <>
-            <Fragment path={`/api/runs/${run.id}/charts/cards`} />
-            <Fragment path={`/api/runs/${run.id}/charts/reliability`} />
-            <Fragment path={`/api/runs/${run.id}/charts/checks`} />
-            <Fragment path={`/api/runs/${run.id}/charts/convergence`} />
+            <Fragment run={run} chart="cards" />
+            <Fragment run={run} chart="reliability" />
+            <Fragment run={run} chart="checks" />
+            <Fragment run={run} chart="convergence" />
           </>
         )}
       </div>

@@ -3,6 +3,8 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { ICONS } from "../dom";
+import { shortened } from "../formatting";
+import type { Value } from "./api";
 import { faults, setFault } from "./state";
 
 const MORE_ICONS = {
@@ -217,6 +219,10 @@ export function rove(event: KeyboardEvent & { currentTarget: HTMLElement }, sele
   const to = stops[Math.max(0, Math.min(stops.length - 1, from + by))]!;
   for (const stop of stops) stop.tabIndex = stop === to ? 0 : -1;
   to.focus();
+}
+
+export function valueText(value: Value): string {
+  return typeof value === "string" ? value : shortened(value);
 }
 
 export function percent(share: number): string {

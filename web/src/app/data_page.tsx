@@ -2,7 +2,6 @@
 
 import { useRef, useState } from "preact/hooks";
 import { plural } from "../dom";
-import { shortened } from "../formatting";
 import {
   type Column,
   get,
@@ -14,9 +13,9 @@ import {
   upload,
   type Workspace,
 } from "./api";
-import { bytes, Fault, Icon, percent, Section, Select, useLoaded } from "./controls";
+import { bytes, Fault, Icon, percent, Section, Select, useLoaded, valueText } from "./controls";
 import { RowList } from "./row_list";
-import { attempt, change, go, message, place, preparation, table, take, workspace } from "./state";
+import { attempt, change, go, message, place, preparation, take, workspace } from "./state";
 
 const ROLES: Record<Role, string> = { feature: "use", id: "identifier", weight: "weight", ignored: "leave out" };
 const TRANSFORMS: Record<string, string> = { none: "no transform", auto: "automatic" };
@@ -31,7 +30,7 @@ async function opened(field: string, task: () => Promise<Workspace>): Promise<vo
   const answer = await attempt(field, task);
   if (!answer) return;
   take(answer);
-  go({ page: "data", cluster: null, other: null, x: null, y: null, kind: "axes", sort: null, search: "" });
+  go({ page: "data" });
   if (answer.table) message.value = `${answer.table.name} is open: ${plural(answer.table.rows, "row")}.`;
 }
 
@@ -47,7 +46,7 @@ export function DataPage() {
     <div class="data">
       {given.table ? <Opened table={given.table} /> : <Welcome />}
       {given.table && (
-        <details class="panel another" key={given.table.name}>
+        <details class="panel another">
           <summary>Open another table</summary>
           <Sources />
         </details>
@@ -241,8 +240,7 @@ function Opened({ table }: { table: Table }) {
 }
 
 function FirstRows() {
-  const key = preparation.value?.key ?? table.value!.name;
-  const { value } = useLoaded(() => get<Rows>("/api/rows?count=50"), [key, table.value!.name]);
+  const { value } = useLoaded(() => get<Rows>("/api/rows?count=50"), []);
   if (!value) return null;
   return (
     <section class="group" aria-label="First rows">
@@ -335,7 +333,7 @@ function ColumnRow({ column, rows }: { column: Column; rows: number }) {
   const why = role === "feature" ? reading : (reason ?? reading);
   const post = (body: object) => void change(field, "/api/columns", { [name]: body });
   const range =
-    min !== null && max !== null ? `${shortened(min)} to ${shortened(max)}` : examples.slice(0, 3).join(", ");
+    min !== null && max !== null ? `${valueText(min)} to ${valueText(max)}` : examples.slice(0, 3).join(", ");
   return (
     <li class={`column ${role}`}>
       <div class="what">
@@ -346,7 +344,7 @@ function ColumnRow({ column, rows }: { column: Column; rows: number }) {
         </span>
       </div>
       <Bars column={column} />
-      <div class="range muted" title={mean === null ? undefined : `mean ${shortened(mean)}`}>
+      <div class="range muted" title={mean === null ? undefined : `mean ${valueText(mean)}`}>
         {range}
       </div>
       <div class="settings">
@@ -406,7 +404,7 @@ function Bars({ column: { histogram, name } }: { column: Column }) {
   const about =
     "labels" in histogram
       ? histogram.labels.map((label, i) => `${label}: ${counts[i]!.toLocaleString("en")}`).join("\n")
-      : `${shortened(histogram.low)} to ${shortened(histogram.high)}`;
+      : `${valueText(histogram.low)} to ${valueText(histogram.high)}`;
   return (
     <svg
       class="bars"

@@ -2,9 +2,10 @@
 
 import { Fragment } from "preact";
 import { useState } from "preact/hooks";
-import { get, Refusal } from "./api";
+import { editionOf, file, get, type Run } from "./api";
 import { Fault, Icon, useLoaded } from "./controls";
 import { MapPanel } from "./map_panel";
+import { download } from "./picture";
 import { attempt, message, shown } from "./state";
 
 const FILES: { kind: string; title: string; about: string }[] = [
@@ -28,8 +29,8 @@ export function ExportPage() {
         ))}
       </ul>
       <div class="grid">
-        <Code kind="command" title="Command" about="Repeats this result in a terminal." run={run.id} />
-        <Code kind="python" title="Python" about="Gives the same labels." run={run.id} />
+        <Code kind="command" title="Command" about="Repeats this result in a terminal." run={run} />
+        <Code kind="python" title="Python" about="Gives the same labels." run={run} />
       </div>
       <section class="group picture" aria-label="Picture of the map">
         <h2>Picture of the map</h2>
@@ -46,18 +47,9 @@ function Download({ kind, title, about, run }: { kind: string; title: string; ab
   const save = async () => {
     setBusy(true);
     await attempt(field, async () => {
-      const response = await fetch(`/api/export/${kind}?run=${run}`, { headers: { "X-Coterie": "1" } });
-      if (!response.ok) {
-        const body = (await response.json().catch(() => null)) as { error?: { message: string } } | null;
-        throw new Refusal(body?.error?.message ?? `status ${response.status}`, field, response.status);
-      }
-      const name = /filename="([^"]*)"/.exec(response.headers.get("Content-Disposition") ?? "")?.[1] ?? kind;
-      const link = document.createElement("a");
-      link.href = URL.createObjectURL(await response.blob());
-      link.download = name;
-      link.click();
-      setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
-      message.value = `${name} was saved.`;
+      const { name, content } = await file(`/api/export/${kind}?run=${run}`);
+      download(content, name ?? kind);
+      message.value = `${name ?? kind} was saved.`;
     });
     setBusy(false);
   };
@@ -87,10 +79,10 @@ function Words({ text }: { text: string }) {
   );
 }
 
-function Code({ kind, title, about, run }: { kind: string; title: string; about: string; run: string }) {
+function Code({ kind, title, about, run }: { kind: string; title: string; about: string; run: Run }) {
   const { value, error } = useLoaded(
-    () => get<{ text?: string; reason?: string }>(`/api/export/${kind}?run=${run}&show=1`),
-    [kind, run],
+    () => get<{ text?: string; reason?: string }>(`/api/export/${kind}?run=${run.id}&show=1`),
+    [kind, editionOf(run)],
   );
   const copy = async () => {
     await navigator.clipboard.writeText(value?.text ?? "");

@@ -2,11 +2,9 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { oncePerFrame } from "../dom";
-import { shortened } from "../formatting";
-import type { Run } from "./api";
 import { type Coded, type Labels, loadValues, MISSING, UNKNOWN } from "./arrays";
 import { ClearFilter } from "./clusters_page";
-import { Swatch, useLoaded } from "./controls";
+import { Swatch, useLoaded, valueText } from "./controls";
 import type { Selection } from "./selection";
 import { table } from "./state";
 
@@ -15,10 +13,10 @@ const AT_ONCE = 8; // histograms, which the page recounts at every change of the
 const CATEGORIES = 6;
 const MANY = 60; // different texts of a column that is not used
 
-export function Filters({ run, selection, labels }: { run: Run; selection: Selection; labels: Labels }) {
+export function Filters({ selection, labels }: { selection: Selection; labels: Labels }) {
   const columns = table.value!.columns.filter(
     ({ kind, role, distinct }) =>
-      role === "feature" || (role !== "id" && (kind !== "text" || (distinct ?? MANY) < MANY)),
+      role === "feature" || (role !== "id" && kind !== "empty" && (kind !== "text" || (distinct ?? MANY) < MANY)),
   );
   const ordered = [
     ...columns.filter(({ role }) => role === "feature"),
@@ -31,7 +29,7 @@ export function Filters({ run, selection, labels }: { run: Run; selection: Selec
       <h2>Select by value</h2>
       {silhouette && <Histogram coded={silhouette} selection={selection} />}
       {ordered.slice(0, count).map(({ name }) => (
-        <ColumnFilter key={name} name={name} run={run} selection={selection} />
+        <ColumnFilter key={name} name={name} selection={selection} />
       ))}
       {ordered.length > count && (
         <button type="button" class="button" onClick={() => setCount(count + AT_ONCE)}>
@@ -57,9 +55,9 @@ function silhouettes({ silhouettes: values }: Labels): Coded | null {
   };
 }
 
-function ColumnFilter({ name, run, selection }: { name: string; run: Run; selection: Selection }) {
-  const { value, error } = useLoaded(() => loadValues(run.key, name), [run.key, name]);
-  if (error) return null;
+function ColumnFilter({ name, selection }: { name: string; selection: Selection }) {
+  const { value, error } = useLoaded(() => loadValues(name), [name]);
+  if (error || value?.bounds?.length === 0) return null; // no numbers
   if (!value) return <div class="histogram waiting">{name}</div>;
   return value.labels ? (
     <Categories coded={value} selection={selection} />
@@ -131,7 +129,7 @@ function Histogram({ coded, selection }: { coded: Coded; selection: Selection })
   };
   const [low, high] = range ?? [0, bins];
   const most = Math.max(1, ...all.subarray(0, bins));
-  const value = (edge: number) => shortened(Number(coded.bounds![edge]!.toPrecision(4)));
+  const value = (edge: number) => valueText(coded.bounds![edge]!);
   return (
     <div class="histogram">
       <div class="head">

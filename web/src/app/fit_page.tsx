@@ -334,8 +334,7 @@ function LiveCurve({ values }: { values: number[] }) {
 }
 
 function Watch({ run }: { run: Run }) {
-  const rows = preparation.value?.rows_used ?? table.value!.rows;
-  const { value: film, error } = useLoaded(() => loadFilm(run, rows), [run.id]);
+  const { value: film, error } = useLoaded(() => loadFilm(run, table.value!.rows), [run.id]);
   if (error)
     return (
       <>

@@ -6,7 +6,7 @@
 import { tables } from "../tables";
 import { tabs } from "../tabs";
 import { tooltipsWithin } from "../tooltips";
-import { text } from "./api";
+import { editionOf, type Run, text } from "./api";
 import { Place, useLoaded } from "./controls";
 
 const ACTIVE = "script, style, iframe, object, embed, form, link, meta, base, foreignObject, animate, set";
@@ -27,8 +27,8 @@ function parsed(markup: string): DocumentFragment {
   return fragment;
 }
 
-export function Fragment({ path, version = "" }: { path: string; version?: string | number }) {
-  const { value, error } = useLoaded(() => text(path), [path, version]);
+export function Fragment({ run, chart }: { run: Run; chart: string }) {
+  const { value, error } = useLoaded(() => text(`/api/runs/${run.id}/charts/${chart}`), [chart, editionOf(run)]);
   if (error) return <p class="muted">{error}</p>;
   if (value === null) return <p class="muted">Computing…</p>;
   return (

@@ -11,7 +11,7 @@ tooltips();
 effect(() => {
   // The first map is asked for as soon as a table is prepared, so that it is there when a page shows it.
   const ready = preparation.value;
-  if (ready && !ready.error) loadMap(ready.key, "axes", null, null).catch(() => {});
+  if (ready && !ready.error) loadMap(ready.key, "axes").catch(() => {});
 });
 void refresh().then(follow);
 render(<Shell />, document.getElementById("app")!);

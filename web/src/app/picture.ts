@@ -45,18 +45,22 @@ function styled(original: Element): Element {
   return copy;
 }
 
-function download(content: Blob, ending: string): void {
-  const name = (table.value?.name ?? "map").replace(/\.[^.]*$/, "");
+/** Save a file. */
+export function download(content: Blob, name: string): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(content);
-  link.download = `${name}-map.${ending}`;
+  link.download = name;
   link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
+
+function nameOf(ending: string): string {
+  return `${(table.value?.name ?? "map").replace(/\.[^.]*$/, "")}-map.${ending}`;
 }
 
 export function saveVector(atlas: Atlas): void {
   const text = new XMLSerializer().serializeToString(vector(atlas));
-  download(new Blob([text], { type: "image/svg+xml" }), "svg");
+  download(new Blob([text], { type: "image/svg+xml" }), nameOf("svg"));
 }
 
 export async function savePicture(atlas: Atlas): Promise<void> {
@@ -69,5 +73,5 @@ export async function savePicture(atlas: Atlas): Promise<void> {
   [canvas.width, canvas.height] = [SHARPNESS * wide, SHARPNESS * high];
   const context = canvas.getContext("2d")!;
   context.drawImage(image, 0, 0, canvas.width, canvas.height);
-  canvas.toBlob((content) => content && download(content, "png"), "image/png");
+  canvas.toBlob((content) => content && download(content, nameOf("png")), "image/png");
 }

@@ -1,105 +1,86 @@
-/** Means of columns: of each cluster, by the code of the report, and of the selected rows. */
+/** Means of columns: of the selected rows, and of each cluster by the code of the report. */
 
-import { useMemo } from "preact/hooks";
-import { shortened } from "../formatting";
-import type { Result, Run } from "./api";
-import { type Coded, loadValues, MISSING } from "./arrays";
-import { Scroll, useLoaded } from "./controls";
+import { plural } from "../dom";
+import { type Run, type SelectedMean, upload, type Value } from "./api";
+import { percent, Scroll, useCalm, useLoaded, valueText } from "./controls";
 import { Fragment } from "./fragment";
-import { Selection } from "./selection";
+import type { Selection } from "./selection";
 
-const STRONGEST = 2.5; // standard deviations of the strongest colour
-const COLUMNS = 14;
+const STRONGEST = 2; // standard deviations of the strongest colour, as in the profiles of clusters
+const PATIENCE = 120; // milliseconds without a change, before means are asked for
 
-export function Profiles({ run, result, selection }: { run: Run; result: Result; selection: Selection }) {
-  const { profile } = result;
-  const columns = profile?.columns.slice(0, COLUMNS) ?? [];
-  const { value: coded } = useLoaded(
-    () => Promise.all(columns.map((name) => loadValues(run.key, name))),
-    [run.key, columns.join("\n")],
-  );
-  const version = selection.version.value;
-  const selected = useMemo(
-    () =>
-      coded && selection.active
-        ? coded.map(({ codes, bounds }) => bounds && summary(selection.counts(codes, 256), bounds))
-        : null,
-    [coded, version],
-  );
-  const all = useMemo(() => coded?.map(overall) ?? [], [coded]);
+export function Profiles({ run, selection }: { run: Run; selection: Selection }) {
+  selection.version.value;
   return (
     <>
-      {selected && (
-        <section class="panel">
-          <h3>Selected rows</h3>
-          <Scroll label="Means of the selected rows">
-            <table class="profile">
-              <thead>
-                <tr>
-                  {columns.map((name) => (
-                    <th key={name} class="num">
-                      {name}
-                    </th>
-                  ))}
-                </tr>
-              </thead>
-              <tbody>
-                <tr>
-                  {columns.map((name, j) => (
-                    <Cell
-                      key={name}
-                      mean={selected[j]?.mean ?? null}
-                      z={deviation(selected[j]?.mean ?? null, all[j] ?? null)}
-                    />
-                  ))}
-                </tr>
-              </tbody>
-            </table>
-          </Scroll>
-          <p class="muted">
-            Means of the rows that are selected. Colours show the difference from the mean of all rows, as below.
-          </p>
-        </section>
-      )}
-      <Fragment path={`/api/runs/${run.id}/charts/profiles`} version={run.colors.join() + run.names.join()} />
+      {selection.active && <Selected run={run} selection={selection} />}
+      <Fragment run={run} chart="profiles" />
     </>
   );
 }
 
-function Cell({ z, mean }: { z: number | null; mean: number | null }) {
-  if (mean === null && z === null) return <td class="num muted">–</td>;
-  const strength = Math.min(1, Math.abs(z ?? 0) / STRONGEST);
-  const tone = (z ?? 0) < 0 ? "var(--low)" : "var(--high)";
-  const style = { background: `color-mix(in srgb, ${tone} ${Math.round(70 * strength)}%, transparent)` };
+function Selected({ run, selection }: { run: Run; selection: Selection }) {
+  const version = useCalm(selection.version.value, PATIENCE);
+  const { value, error } = useLoaded(
+    () => upload<{ rows: number; columns: SelectedMean[] }>(`/api/runs/${run.id}/means`, selection.bitset()),
+    [run.id, version],
+  );
+  if (error) return <p class="fault">{error}</p>;
+  if (!value) return null;
   return (
-    <td class="num" style={style} title={z === null ? undefined : `${z.toFixed(2)} s.d. from the mean`}>
-      {mean === null ? z!.toFixed(2) : shortened(Number(mean.toPrecision(4)))}
-    </td>
+    <section class="panel">
+      <h3>Selected rows</h3>
+      <Scroll label="Means of the selected rows">
+        <table class="profile">
+          <thead>
+            <tr>
+              <th scope="col">column</th>
+              <th scope="col" class="num">
+                {plural(value.rows, "selected row")}
+              </th>
+              <th scope="col" class="num">
+                all rows
+              </th>
+              <th scope="col" class="num">
+                missing in selection
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {value.columns.map((one) => (
+              <Line key={`${one.column}\n${one.value}`} one={one} />
+            ))}
+          </tbody>
+        </table>
+      </Scroll>
+      <p class="muted">
+        Means of numbers and dates, and shares of categories, without missing values. Colours show the difference from
+        the mean of all rows of the table, in standard deviations.
+      </p>
+    </section>
   );
 }
 
-interface Summary {
-  mean: number;
-  spread: number;
+function Line({ one: { column, value, kind, mean, overall, deviation, missing } }: { one: SelectedMean }) {
+  const z = deviation ?? 0;
+  const strength = Math.round(70 * Math.min(1, Math.abs(z) / STRONGEST));
+  const style = {
+    background: `color-mix(in srgb, var(${z < 0 ? "--low" : "--high"}) ${strength}%, transparent)`,
+  };
+  const about = deviation === null ? undefined : `${z.toFixed(2)} s.d. from the mean of all rows`;
+  return (
+    <tr>
+      <th scope="row">{value === undefined ? column : `${column} = ${value}`}</th>
+      <td class="num" style={style} title={about}>
+        {textOf(mean, kind)}
+      </td>
+      <td class="num">{textOf(overall, kind)}</td>
+      <td class="num muted">{missing ? missing.toLocaleString("en") : ""}</td>
+    </tr>
+  );
 }
 
-/** Mean and standard deviation of counts in bins. */
-function summary(counts: Uint32Array, bounds: number[]): Summary | null {
-  let [rows, sum, squares] = [0, 0, 0];
-  for (let code = 0; code < Math.min(bounds.length - 1, MISSING); code++) {
-    const middle = (bounds[code]! + bounds[code + 1]!) / 2;
-    rows += counts[code]!;
-    sum += counts[code]! * middle;
-    squares += counts[code]! * middle * middle;
-  }
-  if (!rows) return null;
-  return { mean: sum / rows, spread: Math.sqrt(Math.max(0, squares / rows - (sum / rows) ** 2)) };
-}
-
-function overall({ codes, bounds }: Coded): Summary | null {
-  return bounds && summary(new Selection(codes.length).counts(codes, 256), bounds);
-}
-
-function deviation(mean: number | null, all: Summary | null): number | null {
-  return mean === null || !all ? null : all.spread ? (mean - all.mean) / all.spread : 0;
+function textOf(mean: Value | null, kind: SelectedMean["kind"]): string {
+  if (mean === null) return "–";
+  return kind === "share" && typeof mean === "number" ? percent(mean) : valueText(mean);
 }

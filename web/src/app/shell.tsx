@@ -142,7 +142,7 @@ export function Shell() {
             </button>
           </div>
         ) : (
-          <Guard key={page}>
+          <Guard key={`${page} ${table.value?.id}`}>
             <Page />
           </Guard>
         )}

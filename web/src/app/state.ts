@@ -1,7 +1,17 @@
 /** What the page shows: the workspace of the server, and what is chosen here, which the address of the page keeps. */
 
-import { batch, computed, effect, signal } from "@preact/signals";
-import { type CriterionEvent, get, Refusal, type Run, type StepEvent, send, Unreachable, type Workspace } from "./api";
+import { batch, computed, effect, type Signal, signal } from "@preact/signals";
+import {
+  askAbout,
+  type CriterionEvent,
+  get,
+  Refusal,
+  type Run,
+  type StepEvent,
+  send,
+  Unreachable,
+  type Workspace,
+} from "./api";
 
 export const PAGES = ["data", "fit", "choose", "clusters", "compare", "export"] as const;
 export type PageName = (typeof PAGES)[number];
@@ -30,14 +40,28 @@ const START: Place = {
   search: "",
 };
 
+const renewals: (() => void)[] = [];
+
+/** A value that belongs to the open table: with another table it begins anew. Whatever the page keeps is one of these. */
+export function ofTable<T>(make: () => T): Signal<T> {
+  const value = signal(make());
+  renewals.push(() => {
+    value.value = make();
+  });
+  return value;
+}
+
 export const workspace = signal<Workspace | null>(null);
 export const place = signal<Place>(readPlace());
+renewals.push(() => {
+  place.value = { ...START, page: place.peek().page };
+});
 export const connected = signal(true);
 export const denied = signal(false); // the server answers, but another one was started since
-export const faults = signal<Record<string, string>>({}); // sentences, by the control that they belong to
+export const faults = ofTable<Record<string, string>>(() => ({})); // sentences, by the control that they belong to
 export const message = signal(""); // for the live region
-export const steps = signal<Record<string, StepEvent>>({});
-export const criteria = signal<Record<string, CriterionEvent[]>>({});
+export const steps = ofTable<Record<string, StepEvent>>(() => ({}));
+export const criteria = ofTable<Record<string, CriterionEvent[]>>(() => ({}));
 
 export const table = computed(() => workspace.value?.table ?? null);
 export const preparation = computed(() => workspace.value?.preparation ?? null);
@@ -137,7 +161,11 @@ const LOADING: Partial<Workspace> = {
 /** Take a newer workspace; any, if the server was away: another one may have begun to count anew. */
 export function take(given: Workspace): void {
   if (connected.peek() && given.revision < (workspace.peek()?.revision ?? -1)) return;
+  const before = workspace.peek();
+  const id = given.table?.id ?? null;
+  askAbout(id);
   batch(() => {
+    if (before?.ready && (before.table?.id ?? null) !== id) for (const renew of renewals) renew();
     workspace.value = { ...LOADING, ...given };
     connected.value = true;
     denied.value = false;
@@ -204,7 +232,10 @@ function takeCriterion(event: CriterionEvent): void {
 export function follow(): void {
   const source = new EventSource("/api/events");
   const on = <T>(name: string, act: (data: T) => void) =>
-    source.addEventListener(name, (event) => act(JSON.parse((event as MessageEvent<string>).data) as T));
+    source.addEventListener(name, (event) => {
+      const data = JSON.parse((event as MessageEvent<string>).data) as T & { table?: string };
+      if (data.table === undefined || data.table === table.peek()?.id) act(data);
+    });
   on<{ revision: number }>("workspace", ({ revision }) => {
     if (revision > (workspace.peek()?.revision ?? -1)) void refresh();
   });
@@ -220,9 +251,7 @@ export function follow(): void {
   on("stopping", () => {
     connected.value = false;
   });
-  source.onopen = () => {
-    if (!connected.peek()) void refresh();
-  };
+  source.onopen = () => void refresh(); // events before it have not been sent to this page
   source.onerror = () => {
     connected.value = false;
     if (source.readyState === EventSource.CLOSED) setTimeout(follow, 2000);

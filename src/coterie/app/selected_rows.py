@@ -1,0 +1,60 @@
+"""Means of the rows that are selected on the page, beside those of all rows, in the units of the table."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from coterie.app.column_bins import most_frequent, numbers_of
+from coterie.app.row_view import rows_of_bits
+from coterie.app.session import Session
+from coterie.core.arrays import Array
+from coterie.data.tables.converted_table import converted
+from coterie.plots.display import plain
+from coterie.preparation.preparation import Preparation
+
+MAX_COLUMNS = 40
+MAX_CATEGORIES = 6  # of a column, the most frequent ones
+
+
+def selected_means(session: Session, run_id: str, bits: bytes) -> dict[str, Any]:
+    """Means of the columns that a run uses; missing values are left out and counted, in rows that it drops too."""
+    preparation, table = session.outcome(run_id).prepared.prepared.preparation, session.open_table()
+    is_selected = rows_of_bits(table, bits)
+    readable = converted(table.table, preparation.readings)
+    columns: list[dict[str, Any]] = []
+    for name in preparation.sources[:MAX_COLUMNS]:
+        column = readable.column(name)
+        if name in preparation.categories:
+            parts = list(_shares(column))
+        else:  # of a date, only its time of year may be used
+            parts = [({}, numbers_of(column))] if column.dtype.is_numeric() else []
+        for about, values in parts:
+            columns.append({"column": name, **about, **_compared(values, is_selected, preparation, name)})
+    return plain({"rows": int(is_selected.sum()), "columns": columns})
+
+
+def _shares(column: pl.Series) -> Iterator[tuple[dict[str, Any], Array]]:
+    """The most frequent categories, each as a column of zeros and ones."""
+    texts = column.cast(pl.String)
+    for value in most_frequent(column)["value"].head(MAX_CATEGORIES):
+        yield {"value": value}, numbers_of(texts == value)
+
+
+def _compared(values: Array, is_selected: Array, preparation: Preparation, name: str) -> dict[str, Any]:
+    """The mean of the selected rows and of all rows, and their difference in standard deviations of all rows."""
+    present = ~np.isnan(values)
+    inside, everything = values[present & is_selected], values[present]
+    mean, overall = (float(each.mean()) if len(each) else np.nan for each in (inside, everything))
+    width = float(everything.std()) if len(everything) else 0.0
+    deviation, n_missing = (mean - overall) / width if width > 0 else 0.0, int((is_selected & ~present).sum())
+    date, overall_date = (preparation.date_of(name, each) for each in (mean, overall))
+    if overall_date is not None:  # the later a date, the smaller its age
+        about = {"kind": "date", "mean": date, "overall": overall_date, "deviation": -deviation}
+    else:
+        reading = preparation.readings.get(name)
+        is_share = name in preparation.categories or (reading is not None and reading.kind == "boolean")
+        kind = "share" if is_share else "number"
+        about = {"kind": kind, "mean": mean, "overall": overall, "deviation": deviation}
+    return {**about, "missing": n_missing}
