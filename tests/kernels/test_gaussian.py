@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import platform
-import subprocess
-import sys
 import tracemalloc
 
 import numpy as np
 import pytest
-from test_vector_widths import WIDTHS, narrow_registers
+from test_vector_widths import narrow_registers, run
 
 from coterie.kernels import cpu, plain
 from coterie.kernels.plain import Gaussians
@@ -228,9 +225,4 @@ for dtype in (np.{dtype},):
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="names x86 processors")
 @narrow_registers("sse", "float64")
 def test_narrow_registers_give_the_same_sums(width, dtype):
-    name, features, register = WIDTHS[width]
-    env = dict(os.environ, NUMBA_CPU_NAME=name, NUMBA_CPU_FEATURES=features)
-    env["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
-    code = PROGRAM.format(register=register, dtype=dtype)
-    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    run(PROGRAM, width, dtype)

@@ -115,10 +115,12 @@ def narrow_registers(*quick):
 
 
 def run(program, width, dtype):
+    """Run a program in a process whose kernels are compiled for another processor."""
     cpu, features, register = WIDTHS[width]
     env = {name: value for name, value in os.environ.items() if name != "COTERIE_CPU_LEVEL"}
     env |= {"NUMBA_CPU_NAME": cpu, "NUMBA_CPU_FEATURES": features}
-    code = (HEAD + program).format(register=register, dtype=dtype)
+    env["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+    code = program.format(register=register, dtype=dtype)
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
@@ -126,10 +128,10 @@ def run(program, width, dtype):
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="names x86 processors")
 @narrow_registers()
 def test_narrow_registers_give_the_same_centers(width, dtype):
-    run(CENTERS, width, dtype)
+    run(HEAD + CENTERS, width, dtype)
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="names x86 processors")
 @narrow_registers()
 def test_narrow_registers_give_the_same_results_of_other_kernels(width, dtype):
-    run(OTHERS, width, dtype)
+    run(HEAD + OTHERS, width, dtype)

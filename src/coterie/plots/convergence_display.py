@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from coterie.core.formatting import count
+from coterie.core.rounding import first_lowest
 from coterie.errors import ParameterError
 from coterie.metrics.model_labels import check_fitted
 from coterie.palette import FAINT, INK, MARK, OKABE_ITO
@@ -71,7 +72,7 @@ class ConvergenceDisplay(Display):
         histories = starts.histories
         if not histories:
             raise ParameterError("starts has recorded no fit: pass it to the model as callback=starts, and call fit")
-        best = int(np.argmin([values[-1] for values in histories]))
+        best = first_lowest(range(len(histories)), lambda run: float(histories[run][-1]))
         return cls("objective", [np.arange(len(values)) for values in histories], histories, best)._plot_into(ax)
 
     def _draw(self, ax: Any) -> None:
