@@ -275,7 +275,9 @@ def test_a_cluster_has_its_distributions_and_examples(penguins, server):
 def test_means_of_rows_without_values_are_missing_and_a_date_may_be_used_by_its_time_of_year_only(client):
     days = pl.date_range(pl.date(2020, 1, 1), pl.date(2020, 3, 30), eager=True)
     x = [None if i < 10 else i % 7 for i in range(len(days))]
-    frame = pl.DataFrame({"x": x, "y": [i * i % 11 for i in range(len(days))], "age": range(len(days)), "day": days})
+    frame = pl.DataFrame(
+        {"x": x, "y": [i * i % 11 for i in range(len(days))], "age": range(0, 2 * len(days), 2), "day": days}
+    )
     client.post("/api/paste", {"text": frame.write_csv()})
     client.post("/api/preparation", {"missing": "median", "dates": "cyclic"})
     run = client.fit(algorithm="kmeans", k=2)["id"]
