@@ -225,7 +225,7 @@ def unequal_clusters(distance, sizes):
     return 20 + np.concatenate([c + rng.normal(size=(n, 2)) for c, n in zip(centers, sizes, strict=True)])
 
 
-SMALL, MEDIUM = (7, (540, 42, 18)), (12, (480, 72, 48))  # objectives of distances that are not squared split more
+SMALL, MEDIUM = (6.5, (1350, 120, 60)), (12, (480, 72, 48))  # objectives of distances that are not squared split more
 
 
 @pytest.mark.parametrize(

@@ -85,8 +85,8 @@ class ResamplingData:
         rows, options = self._fitted_rows(resample), {}
         if len(resample.rows) < k and self.count != SIZE_OPTION:
             raise InputError(
-                f"ks contain {k}, but a resample has only {count(len(resample.rows), 'different row')}: use smaller ks, or "
-                "resampling='subsample' with a larger share"
+                f"ks contain {k}, but a resample has only {count(len(resample.rows), 'different row')}: use smaller "
+                "ks, or resampling='subsample' with a larger share"
             )
         # One thread, because the resamples run in parallel.
         parameters = {self.count: k, "random_state": resample.seed, "n_jobs": 1, "checkpoint": None}
