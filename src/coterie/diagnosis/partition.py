@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from coterie.core.arguments import is_integer
 from coterie.core.arrays import Array
 from coterie.core.protocols import FittedRows, can_predict, is_estimator, parameters_of
 from coterie.data import opened
@@ -29,6 +30,8 @@ class Partition:
     assumes_round: bool = True  # whether the model assumes round clusters
     assumes_equal: bool = True  # whether the model assumes clusters of equal width and weight
     minimises_inertia: bool = True
+    all_codes: Array | None = None  # (n,) index of the cluster of all complete rows; None if only the sample has one
+    random_state: int = 0  # that of the model, if it is a number
 
     @property
     def k(self) -> int:
@@ -66,18 +69,22 @@ def partition_of(model: Any, X: Any, sample: Sample, sample_weight: Any = None) 
     else:
         labels, source = model, "the given labels"
     encoded = labels_of_rows(labels, sample.n_given)
-    codes, names = encoded.codes[sample.rows], [str(name) for name in encoded.names]
+    codes, names = encoded.codes, [str(name) for name in encoded.names]
     noise = next((j for j, name in enumerate(names) if name in ("-1", "-1.0")), None)
     if noise is not None:  # other libraries use -1 for rows in no cluster
         codes = np.where(codes == noise, -1, codes - (codes > noise))
         names.pop(noise)
-    present = np.unique(codes[codes >= 0])
+    sampled = codes[sample.rows]
+    present = np.unique(sampled[sampled >= 0])
     new_code = np.full(len(names) + 1, -1)
     new_code[present] = np.arange(len(present))
-    minimises_inertia = source in ("KMeans", "MiniBatchKMeans", "BisectingKMeans")
+    seed = parameters_of(model).get("random_state") if is_estimator(model) else None
     return Partition(
-        sample, new_code[codes], [names[j] for j in present], source, *_assumptions(model), minimises_inertia
-    )
+        sample, new_code[codes[sample.rows]], [names[j] for j in present], source, *_assumptions(model),
+        minimises_inertia=source in ("KMeans", "MiniBatchKMeans", "BisectingKMeans"),
+        all_codes=new_code[codes[sample.complete]],
+        random_state=int(seed) if is_integer(seed) else 0,
+    )  # fmt: skip
 
 
 def check_model(model: Any) -> None:

@@ -14,7 +14,7 @@ from coterie.core.protocols import parameters_of
 from coterie.data.row_sample import sample_rows
 from coterie.diagnosis import diagnose
 from coterie.diagnosis.diagnosis import Diagnosis
-from coterie.diagnosis.findings import Check, join_names
+from coterie.diagnosis.findings import Check, join_names, not_measured
 from coterie.preparation.fit_preparation import PreparedTable
 from coterie.preparation.preparation import Preparation
 from coterie.report.build.fitted_model import FittedModel
@@ -121,7 +121,10 @@ def diagnosis(
             random_state=seed, n_jobs=threads,
         )  # fmt: skip
     table_rows = np.flatnonzero(prepared.rows.row_mask)[sample]
-    return replace(result, checks={name: _in_table(check, table_rows) for name, check in result.checks.items()})
+    checks = {name: _in_table(check, table_rows) for name, check in result.checks.items()}
+    if len(frame) < len(X):  # the better solution is one for the sample
+        checks["missed_optimum"] = not_measured("missed_optimum", "needs all rows of the table, and these are a sample")
+    return replace(result, checks=checks)
 
 
 def checked_rows(prepared: PreparedTable) -> int:
