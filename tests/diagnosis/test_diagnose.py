@@ -16,9 +16,10 @@ from hypothesis.extra.numpy import arrays
 from scipy import sparse
 
 import coterie
-from coterie import diagnose
+from coterie import KMeans, diagnose
 from coterie.diagnosis import Check, Diagnosis, Finding
 from coterie.errors import InputError, ParameterError
+from coterie.metrics import inertia
 from diagnosis import faults
 from many_parts import many_parts
 
@@ -55,6 +56,22 @@ def test_every_fault_is_found_from_most_seeds(check, table):
     diagnoses = [diagnose(X, model=model, random_state=seed) for seed, X, model in tables]
     detected = [diagnosis[check].finding is not None for diagnosis in diagnoses]
     assert sum(detected) >= 8
+
+
+@pytest.mark.parametrize("seed", [1, 4, 5])
+def test_a_better_solution_is_only_claimed_if_it_is_better_for_all_rows(seed):
+    """Restarts on 5,000 of 8,000 skewed rows fit these rows better than the best solution for all rows does."""
+    X = np.exp(np.random.default_rng(seed).normal(size=(8000, 3)) * 1.3)
+    best = KMeans(6, search="fast", random_state=seed).fit(X)
+    check = diagnose(X, model=best, random_state=0)["missed_optimum"]
+    assert check.finding is None
+    worse = KMeans(6, init="random", n_init=1, random_state=seed).fit(X)
+    check = diagnose(X, model=worse, random_state=0)["missed_optimum"]
+    if check.finding is not None:  # the remedy has exactly the inertia that was claimed
+        remedy = KMeans(6, search="fast", random_state=seed).fit(X)
+        assert check.rows == len(X)
+        assert f"KMeans(6, search='fast', random_state={seed})" in check.finding.remedy
+        assert check.value == pytest.approx(inertia(X, worse.labels_) / remedy.inertia_ - 1)
 
 
 @pytest.mark.parametrize("n, d, k", SHAPES)

@@ -122,11 +122,13 @@ def test_the_terminal_json_and_the_report_say_the_same_silhouettes(table, tmp_pa
 
 
 def test_a_comparison_has_the_k_means_that_k_was_chosen_by(table):
-    chosen = run(Job(table, budget="quick"))
+    """No number is clear: one cluster is recommended, and the comparison uses the runner-up."""
+    assert run(Job(table, budget="quick")).k == 1
     compared = compare(CompareJob(table, algorithms=("kmeans", "ward")))
     best = next(one for one in compared.runs if one.method == "kmeans")
-    assert best.k == chosen.k
-    assert best.inertia == pytest.approx(chosen.scores["inertia"], rel=1e-12)
+    swept = run(Job(table, k=(1, 10), budget="quick")).choice.table
+    assert best.k == 3
+    assert best.inertia == pytest.approx(next(row["objective"] for row in swept if row["k"] == 3), rel=1e-12)
 
 
 def test_options_of_the_algorithm_hold_while_k_is_chosen(tmp_path):

@@ -11,7 +11,15 @@ from scipy import sparse
 from sklearn.cluster import AgglomerativeClustering as SklearnAgglomerative
 from sklearn.cluster import KMeans as SklearnKMeans
 
-from coterie import AgglomerativeClustering, GaussianMixture, KMeans, KMedoids
+from coterie import (
+    AgglomerativeClustering,
+    FuzzyCMeans,
+    GaussianMixture,
+    KMeans,
+    KMedians,
+    KMedoids,
+    MiniBatchKMeans,
+)
 from coterie.datasets import make_blobs
 from coterie.distances import pairwise
 from coterie.errors import InputError, ParameterError
@@ -211,6 +219,44 @@ def test_a_cluster_that_dissolves_is_seen():
     assert (clear[:2] < 0.85).all()
 
 
+def unequal_clusters(distance, sizes):
+    """A large cluster and two small ones: single initialisations often split the large one."""
+    rng, centers = np.random.default_rng(1), distance * np.array([[0.0, 0], [1, 0], [0, 1]])
+    return 20 + np.concatenate([c + rng.normal(size=(n, 2)) for c, n in zip(centers, sizes, strict=True)])
+
+
+SMALL, MEDIUM = (6.5, (1350, 120, 60)), (12, (480, 72, 48))  # objectives of distances that are not squared split more
+
+
+@pytest.mark.parametrize(
+    "estimator, table",
+    [
+        (KMeans(n_init=1), SMALL),
+        (KMeans(init="random", n_init=1), SMALL),
+        (KMeans(n_init=3), SMALL),
+        (KMeans(init="random", search="fast", search_budget=1), SMALL),
+        (MiniBatchKMeans(batch_size=200), SMALL),
+        (FuzzyCMeans(search="none", fuzzifier=1.2), MEDIUM),
+        (KMedians(search="none"), MEDIUM),
+        (KMedoids(search="none"), MEDIUM),
+        (GaussianMixture(init_params="kmeans"), SMALL),
+        (GaussianMixture(init_params="kmeans", covariance_type="spherical"), SMALL),
+    ],
+    ids=lambda value: repr(value) if not isinstance(value, tuple) else "",
+)
+def test_separate_clusters_are_stable_with_every_setting(estimator, table):
+    """A single fit of each resample would measure the luck of its initialisation: values down to 0.5."""
+    assert stability(estimator, unequal_clusters(*table), [3], n_resamples=10, random_state=0).mean[0] > 0.98
+
+
+@pytest.mark.parametrize("k", [3, 5])
+def test_more_initialisations_neither_raise_nor_lower_the_stability(k, blobs, cloud):
+    """The clusters of 3 of 4 groups, of 4 groups and a split, and of no groups differ because of the rows alone."""
+    for X in (blobs, cloud):
+        few, many = (stability(KMeans(n_init=n_init), X, [k], n_resamples=20, random_state=0) for n_init in (1, 20))
+        assert abs(few.mean[0] - many.mean[0]) < 0.1
+
+
 @pytest.mark.parametrize("method", ["bootstrap", "subsample", "halves"])
 def test_the_same_bits_on_any_number_of_threads(method, cloud):
     one, three = (stability(KMeans(), cloud, [2, 3], resampling=method, n_jobs=n_jobs, **FAST) for n_jobs in (1, 3))
@@ -260,7 +306,8 @@ class Unweighted(Spy):
 def test_as_many_rows_are_drawn_as_there_are(estimator, w, method, rows, weight, blobs):
     Spy.seen.clear()
     stability(estimator, blobs, [3], resampling=method, sample_weight=w, n_jobs=1, **FAST)
-    drawn, total = zip(*Spy.seen[1:], strict=True)  # the first fit is that of all rows
+    n = len(Spy.seen) // 2  # each sample is fitted twice; the first sample is all rows
+    drawn, total = zip(*Spy.seen[1:n], *Spy.seen[n + 1 :], strict=True)
     assert rows[0] <= min(drawn) <= max(drawn) <= rows[1]
     assert set(total) == {weight}
 

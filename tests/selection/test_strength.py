@@ -107,7 +107,7 @@ def test_few_outliers_in_a_cluster_are_a_reason_for_doubt():
     labels = [np.asarray(each).copy() for each in result.sweep.labels]
     labels[1][:] = 0
     labels[1][0] = 1
-    sweep = SimpleNamespace(ks=result.sweep.ks, labels=labels, sample_weight=None)
+    sweep = SimpleNamespace(ks=result.sweep.ks, labels=labels, sample_weight=None, X=result.sweep.X)
     doubtful = replace(result, sweep=sweep)
     assert doubtful.strength == "weak"
     assert "The smallest of the 2 clusters has less than 1 % of the rows." in doubtful.reason

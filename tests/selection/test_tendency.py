@@ -5,6 +5,7 @@ from scipy import stats
 from coterie.datasets import make_blobs
 from coterie.errors import InputError, ParameterError
 from coterie.selection import Tendency, tendency
+from coterie.selection.hull import hull_about
 
 
 def blobs(n=200):
@@ -28,7 +29,7 @@ def test_clusters_are_seen():
 
 def test_the_p_value_is_that_of_one_more_draw():
     even, normal = np.array([0.1, 0.2, 0.3]), np.array([0.0, 0.05, 0.1])
-    found = Tendency(np.array([2, 3]), np.array([0.5, 0.6]), even, normal)
+    found = Tendency(np.array([2, 3]), np.array([0.5, 0.6]), {"box": even, "normal": normal})
     z = (0.6 - 0.2) / (0.1 * np.sqrt(4 / 3))
     assert found.p_value == pytest.approx(stats.t.sf(z, 2))
     assert found.by_chance == pytest.approx((0.2, 0.1))
@@ -36,14 +37,14 @@ def test_the_p_value_is_that_of_one_more_draw():
 
 def test_references_that_are_all_alike_are_beaten_or_not():
     alike = np.full(3, 0.25)
-    assert Tendency(np.array([2]), np.array([0.3]), alike, alike).p_value == 0
-    assert Tendency(np.array([2]), np.array([0.25]), alike, alike).p_value == 1
+    assert Tendency(np.array([2]), np.array([0.3]), {"box": alike}).p_value == 0
+    assert Tendency(np.array([2]), np.array([0.25]), {"box": alike}).p_value == 1
 
 
 def test_threads_change_nothing():
     one, three = (tendency(blobs(), (2, 3), n_references=4, n_jobs=n, random_state=1) for n in (1, 3))
-    np.testing.assert_array_equal(one.even, three.even)
-    np.testing.assert_array_equal(one.normal, three.normal)
+    for kind, silhouettes in one.references.items():
+        np.testing.assert_array_equal(silhouettes, three.references[kind])
 
 
 def test_references_lie_as_the_data_do():
@@ -53,9 +54,27 @@ def test_references_lie_as_the_data_do():
     assert not tendency(X, random_state=0).clustered
 
 
+@pytest.mark.parametrize("name", ["triangle", "rotated square"])
+def test_the_outline_of_the_rows_is_no_cluster(name):
+    """A box along the principal axes has corners that these rows do not have, and splits worse."""
+    rng = np.random.default_rng(0)
+    X = rng.dirichlet(np.ones(3), 500) if name == "triangle" else rng.uniform(size=(500, 2)) @ [[1, 1], [-1, 1]]
+    assert not tendency(X, random_state=0).clustered
+
+
+def test_rows_of_the_hull_are_between_the_outermost_rows():
+    X = np.random.default_rng(0).dirichlet(np.ones(3), 400) * [1.0, 2.0, 3.0]
+    rows = hull_about(X, None, np.random.default_rng(1)).draw(2000, X.dtype, np.random.default_rng(2))
+    lowest, highest = X.min(axis=0), X.max(axis=0)
+    margin = 0.1 * (highest - lowest)
+    assert ((rows > lowest - margin) & (rows < highest + margin)).all()
+    np.testing.assert_allclose((rows / [1.0, 2.0, 3.0]).sum(axis=1), 1.0, atol=1e-5)  # in the plane of the rows
+    np.testing.assert_allclose(rows.mean(axis=0), X.mean(axis=0), atol=0.05)
+
+
 def test_progress_ends_it_with_two_of_each_kind():
     found = tendency(blobs(), (2,), callback=lambda step: True, random_state=0)
-    assert (len(found.even), len(found.normal)) == (2, 2)
+    assert {kind: len(values) for kind, values in found.references.items()} == {"box": 2, "hull": 2, "normal": 2}
 
 
 def test_bad_input():

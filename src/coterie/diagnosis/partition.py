@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from coterie.core.arguments import is_integer
 from coterie.core.arrays import Array
 from coterie.core.protocols import is_estimator, parameters_of
 from coterie.diagnosis.sample import Sample
@@ -26,6 +27,8 @@ class Partition:
     assumes_round: bool = True  # whether the model assumes round clusters
     assumes_equal: bool = True  # whether the model assumes clusters of equal width and weight
     minimises_inertia: bool = True
+    all_codes: Array | None = None  # (n,) index of the cluster of all complete rows; None if only the sample has one
+    random_state: int = 0  # that of the model, if it is a number
 
     @property
     def k(self) -> int:
@@ -63,14 +66,17 @@ def partition_of(model: Any, X: Any, sample: Sample, sample_weight: Any = None) 
     else:
         labels, source = model, "the given labels"
     codes, names = clusters_of_rows(labels, sample.n_given)
-    codes = codes[sample.rows]
-    present = np.unique(codes[codes >= 0])
+    sampled = codes[sample.rows]
+    present = np.unique(sampled[sampled >= 0])
     new_code = np.full(len(names) + 1, -1)
     new_code[present] = np.arange(len(present))
-    minimises_inertia = source in ("KMeans", "MiniBatchKMeans", "BisectingKMeans")
+    seed = parameters_of(model).get("random_state") if is_estimator(model) else None
     return Partition(
-        sample, new_code[codes], [names[j] for j in present], source, *_assumptions(model), minimises_inertia
-    )
+        sample, new_code[codes[sample.rows]], [names[j] for j in present], source, *_assumptions(model),
+        minimises_inertia=source in ("KMeans", "MiniBatchKMeans", "BisectingKMeans"),
+        all_codes=new_code[codes[sample.complete]],
+        random_state=int(seed) if is_integer(seed) else 0,
+    )  # fmt: skip
 
 
 def check_model(model: Any) -> None:

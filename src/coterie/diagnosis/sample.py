@@ -32,6 +32,8 @@ class Sample:
     X: Array  # (m, d) the sample
     w: Array  # (m,) weights with mean 1
     n_given: int  # rows of the user's data, of any weight
+    source: Any  # all complete rows of positive weight, as the model transforms them
+    complete: Array  # (n,) index of these rows in the user's data
 
     @property
     def description(self) -> str:
@@ -72,8 +74,9 @@ def draw_sample(
     if n == 0:
         empty = np.zeros((0, len(names)))
         return Sample(
-            names, 0, int(missing.rows), missing.by_column, empty.sum(0), 0, complete, empty, np.zeros(0), n_given
-        )
+            names, 0, int(missing.rows), missing.by_column, empty.sum(0), 0, complete, empty, np.zeros(0), n_given,
+            source, complete,
+        )  # fmt: skip
     if n < n_given:
         source = source.subset(complete)
     if isinstance(model, Estimator):
@@ -100,6 +103,8 @@ def draw_sample(
         X=(chunk.X.astype(np.float64) - summary.mean) / summary.unit,
         w=np.ones(len(index)) if chunk.w is None else chunk.w / chunk.w.mean(),
         n_given=n_given,
+        source=source,
+        complete=complete,
     )
 
 

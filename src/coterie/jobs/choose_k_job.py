@@ -97,6 +97,8 @@ def choose(
             random_state=job.seed,
             callback=lambda state: callback(replace(state, step=f"choosing K: {NAMES[state.step]}")),
         )
+    if len(result.columns) == len(prepared.preparation.names):
+        result = replace(result, columns=tuple(prepared.preparation.names))
     choice = Choice(
         recommended=result.recommended,
         strength=result.strength,
@@ -126,7 +128,7 @@ def _choice_warnings(result: ChooseK) -> tuple[str, ...]:
     """A warning if the number of clusters is not clear."""
     if result.strength == "clear":
         return ()
-    if result.recommended == 1:
+    if result.recommended == 1 and (result.tendency is None or not result.tendency.clustered):
         return ("the table seems to have no clusters; use -k N to request them anyway.",)
     votes = [vote for vote in result.votes if vote.k is not None and vote.weight > 0]
     preferences = f": {describe_votes(votes)}" if votes else ""

@@ -128,7 +128,8 @@ def _ks(
     if isinstance(job.k, str):
         choice, details = choose(job, "kmeans", prepared.rows.model_input, prepared.weight, prepared, callback)
         note = f"{choice.heading}: {choice.reason}"
-        return [max(2, choice.recommended)], (note,), reusable_sweep(details)
+        k = choice.recommended if choice.recommended > 1 else choice.runner_up or 2
+        return [k], (note,), reusable_sweep(details)
     first, last = job.k if isinstance(job.k, tuple) else (job.k, job.k)
     if last > n:
         raise InputError(f"-k {last:,} asks for more clusters than there are rows ({n:,}).")

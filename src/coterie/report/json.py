@@ -13,10 +13,10 @@ LEFT_OUT = "labels"  # one label per row: the output file has them
 
 
 def as_dict(result: Any) -> dict[str, Any]:
-    """All fields of `result` except the labels; the recommended K is repeated at the top level."""
+    """All fields of `result` except the labels; the recommended K and its strength are repeated at the top level."""
     plain = _fields(result)
     if plain.get("choice") is not None:
-        plain["recommended"] = plain["choice"]["recommended"]
+        plain |= {name: plain["choice"][name] for name in ("recommended", "strength")}
     return plain
 
 

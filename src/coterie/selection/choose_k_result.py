@@ -27,6 +27,7 @@ class ChooseK(ReprHTMLMixin):
     rows: int  # number of rows that were used
     n: int  # number of rows of X with a positive weight
     perfect_k: int | None = None  # number of distinct rows, if it was compared and they are repeated often
+    columns: tuple[str, ...] = field(default=(), repr=False)  # names; empty for series
 
     @property
     def support(self) -> np.ndarray:
@@ -40,7 +41,7 @@ class ChooseK(ReprHTMLMixin):
 
     @property
     def recommended(self) -> int:
-        """Recommended number of clusters; 1 means that there are no separate clusters."""
+        """Recommended number of clusters; 1 means that there are none, or that no number is clear."""
         return self.decision.recommended
 
     @property
@@ -48,8 +49,8 @@ class ChooseK(ReprHTMLMixin):
         """How clear the recommended K is.
 
         'clear': the criteria that judge the clusters agree, and no other K comes close. 'weak': K is the best, but
-        there is a reason for doubt. 'none': no number of clusters is clear; `recommended` is then the best of several
-        similar numbers, or 1 if the rows split no better than data without clusters.
+        there is a reason for doubt. 'none': there are no clusters, or no number is clear; `recommended` is then 1 and
+        `runner_up` the best number above. If 1 was not compared, `recommended` is the best of the numbers.
         """
         return self.decision.strength
 
@@ -57,6 +58,12 @@ class ChooseK(ReprHTMLMixin):
     def runner_up(self) -> int | None:
         """The number of clusters with the next largest support; None if no other has any."""
         return self.decision.runner_up
+
+    @property
+    def best_number(self) -> int:
+        """The recommended K, or the runner-up if the rows have clusters, but no number of them is clear."""
+        has_clusters = self.tendency is None or self.tendency.clustered
+        return self.runner_up if self.recommended == 1 and has_clusters and self.runner_up else self.recommended
 
     @property
     def confidence(self) -> float:

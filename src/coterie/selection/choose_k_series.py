@@ -116,7 +116,7 @@ def series_tendency(
         for draw in draws
     )
     silhouettes = _silhouettes(estimator, X, ks, n_jobs)
-    return Tendency(np.array(ks), np.array(silhouettes), np.array(even), np.array(normal))
+    return Tendency(np.array(ks), np.array(silhouettes), {"box": np.array(even), "normal": np.array(normal)})
 
 
 def _silhouettes(estimator: Any, X: Array, ks: list[int], n_jobs: int | None) -> list[float]:

@@ -1,11 +1,13 @@
 """The decision of `choose_k`: the recommended number of clusters, how clear it is, and the runner-up."""
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from coterie.core.arrays import Array
+from coterie.metrics import adjusted_rand_score
 from coterie.selection.perfect_fit import is_grid
 
 CLEAR_SUPPORT, CLEAR_MARGIN = 0.85, 0.3  # of a clear K, at least: its support, and the distance to the next largest
@@ -13,6 +15,10 @@ SOME_SUPPORT = 0.5  # below this, no number is clear
 TINY = 0.01  # share of all rows below which a cluster is a few outliers
 STABLE = 0.6  # prediction strength of the recommended K, at least
 APART = 0.7  # share of the clusters with density valleys around them, at least
+EXCESS = 0.2  # of the best silhouette over that of data without clusters, as a share of the largest possible excess
+FEW_VALUES = 5  # distinct values of a column that may be categories, at most
+SAME = 0.9  # adjusted Rand index of the clusters and the values of such a column, from which they are the same
+MODELS = ("gap", "icl", "bic")  # criteria that compare K with a model of the rows, and not clusters with each other
 
 
 @dataclass(frozen=True)
@@ -22,7 +28,7 @@ class Decision:
     recommended: int
     strength: str  # 'clear', 'weak' or 'none'
     runner_up: int | None
-    doubts: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()  # about `recommended`; about the runner-up if no number is clear and 1 is recommended
 
 
 def decide(choice: Any) -> Decision:
@@ -41,7 +47,8 @@ def decide(choice: Any) -> Decision:
     is_usable &= (ks > 1) & (support > 0)
     if is_usable.any():
         k, runner_up = _two_best(ks, np.where(is_usable, support, 0.0))
-    return Decision(k, "none", runner_up, _doubts(choice, k, runner_up))
+    doubts = _doubts(choice, k, runner_up)
+    return Decision(1, "none", k, doubts) if (ks == 1).any() else Decision(k, "none", runner_up, doubts)
 
 
 def _two_best(ks: Array, support: Array) -> tuple[int, int | None]:
@@ -55,6 +62,7 @@ def _doubts(choice: Any, k: int, runner_up: int | None) -> tuple[str, ...]:
     results, ks, supports = choice.results, choice.ks, choice.support
     test, strength, valleys = (results.get(name) for name in ("tendency", "prediction_strength", "valleys"))
     support = value_at(ks, supports, k)
+    model_ks = Counter(vote.k for vote in choice.votes if vote.criterion in MODELS and vote.k and vote.weight > 0)
     checks = {
         "support": support < CLEAR_SUPPORT,
         "margin": runner_up is not None and support - value_at(ks, supports, runner_up) < CLEAR_MARGIN,
@@ -62,10 +70,31 @@ def _doubts(choice: Any, k: int, runner_up: int | None) -> tuple[str, ...]:
         "grid": k == choice.perfect_k and is_grid(choice.sweep.X),
         "tiny": smallest_share(choice.sweep, k) < TINY,
         "tendency": test is not None and not test.clustered,
+        "column": k > 1 and column_of_clusters(choice, k) is not None,
+        "models": sum(model_ks.values()) > 1 and model_ks[k] == 0,
+        "overlap": test is not None and test.excess < EXCESS and preferred_by(choice, "icl") not in (None, k),
         "stability": strength is not None and value_at(strength.ks, strength.mean, k) < STABLE,
         "valleys": valleys is not None and value_at(valleys.ks, valleys.apart, k) < APART * k,
     }
     return tuple(name for name, is_doubt in checks.items() if is_doubt)
+
+
+def preferred_by(choice: Any, criterion: str) -> int | None:
+    """The K that a criterion with a weight prefers."""
+    return next((vote.k for vote in choice.votes if vote.criterion == criterion and vote.weight > 0), None)
+
+
+def column_of_clusters(choice: Any, k: int) -> int | None:
+    """Index of a column with few values that are the k clusters, beside other columns; None if there is none."""
+    positions = np.flatnonzero(choice.sweep.ks == k)
+    if len(choice.columns) < 2 or len(positions) == 0 or k == choice.perfect_k:
+        return None
+    labels = np.asarray(choice.sweep.labels[int(positions[0])])
+    for j, column in enumerate(np.asarray(choice.sweep.X).T):
+        values, codes = np.unique(column, return_inverse=True)
+        if 2 <= len(values) <= FEW_VALUES and adjusted_rand_score(codes, labels) >= SAME:
+            return j
+    return None
 
 
 def value_at(ks: Array, values: Array, k: int) -> float:

@@ -6,23 +6,60 @@ import numpy as np
 
 from coterie.core.formatting import join_words
 from coterie.metrics import purity_score
-from coterie.selection.decision import TINY, smallest_share, value_at
+from coterie.selection.decision import (
+    TINY,
+    column_of_clusters,
+    preferred_by,
+    smallest_share,
+    value_at,
+)
+from coterie.selection.tendency import SIGNIFICANCE
 from coterie.selection.votes import NAMES
 
 NESTED = 0.97  # purity from which the clusters of one fit count as subsets of the clusters of another
 SPHERICAL = ("EII", "VII", "E", "V")
+ELONGATED = 10.0  # difference of BIC from which there is very strong evidence for another covariance structure
+MAX_SPREAD_RATIO = 10.0  # at this ratio, the narrower of two columns contributes 1 % of a squared distance
 
 
 def reasons_for(choice: Any) -> tuple[str, ...]:
     """Sentences: which criteria prefer the recommended K, why others differ, and what would decide it."""
+    if choice.recommended == 1:
+        return tuple(_one_cluster(choice))
     sentences = _agreement(choice)
     if choice.recommended == choice.perfect_k:
         sentences.append(f"The table has only {choice.perfect_k} distinct rows: each cluster is one of them.")
-    if choice.strength == "none" and choice.recommended > 1:
+    if choice.strength == "none":
         sentences = [f"No clear number of clusters {choice.range_text}.", *sentences]
     if choice.strength != "clear":
-        sentences += [*_doubts(choice), *_what_would_decide(choice)]
+        sentences += [*_doubts(choice, choice.recommended), *_scale(choice), *_what_would_decide(choice)]
     return tuple(sentences)
+
+
+def _one_cluster(choice: Any) -> list[str]:
+    """Why no clusters are recommended, and the number of clusters that comes next."""
+    test, k = choice.tendency, choice.runner_up
+    against = [vote for vote in choice.votes if vote.k not in (None, 1) and vote.weight > 0]
+    sentences = [_test_result(test)] if test is not None else []
+    if test is not None and test.clustered:
+        sentences.insert(0, f"No clear number of clusters {choice.range_text}.")
+        sentences += _doubts(choice, k) if k is not None and k > 1 else []
+    agreeing = [NAMES[vote.criterion] for vote in choice.votes if vote.k == 1 and vote.weight > 0]
+    if agreeing:
+        sentences.append(f"{_capitalize(join_words(agreeing))} {_verb('prefer', agreeing)} one cluster.")
+    if against:
+        sentences.append(f"{_capitalize(describe_votes(against))}.")
+    else:
+        sentences.append("No criterion with a weight prefers more clusters.")
+    return [*sentences, *_scale(choice)]
+
+
+def _test_result(test: Any) -> str:
+    """The result of the test for clusters, in one sentence."""
+    p = f"p = {test.p_value:.2g}"
+    if test.clustered:
+        return f"The rows split better than data without clusters ({p})."
+    return f"No clusters were found: data without clusters split as well ({p}; below {SIGNIFICANCE:g} is significant)."
 
 
 def _agreement(choice: Any) -> list[str]:
@@ -32,25 +69,16 @@ def _agreement(choice: Any) -> list[str]:
     counted = [vote for vote in votes if vote.weight > 0]
     agreeing = [NAMES[vote.criterion] for vote in counted if vote.k == k]
     against = [vote for vote in counted if vote.k != k]
-    if k == 1:
-        others = "No criterion that can choose K = 1 prefers more clusters."
-        if against:
-            preferences = _capitalize(describe_votes(against))
-            others = f"{preferences}: this describes the shape of the data, not separate groups."
-        return [_one_cluster(test, agreeing), others]
     if not counted:
         return ["No criterion has a result for these data."]
     if not against:
         uncounted = [vote for vote in votes if vote.weight == 0]
-        sentences = [_unanimous(k, agreeing, uncounted)]
-        if test is not None:
-            best, (mean, deviation) = f"The best silhouette is {test.best:.2f}", test.by_chance
-            sentences.append(f"{best}; for data without clusters it is {mean:.2f} ± {deviation:.2f}.")
-        return sentences
+        is_significant = test is not None and test.clustered
+        return [_unanimous(k, agreeing, uncounted), *([_test_result(test)] if is_significant else [])]
     if agreeing:
         first = f"{join_words(agreeing)} {_verb('prefer', agreeing)} {k}."
     else:
-        first = f"No criterion prefers {k}, but most rank it high."
+        first = f"No criterion prefers {k}; its total support is {choice.confidence:.2f}."
     return [_capitalize(first), f"{_capitalize(describe_votes(against))}: {_cause(choice, against)}."]
 
 
@@ -61,22 +89,12 @@ def _unanimous(k: int, agreeing: list[str], uncounted: list[Any]) -> str:
         everyone = [*agreeing, *(NAMES[vote.criterion] for vote in uncounted)]
         if len(everyone) > 1:
             return f"All {len(everyone)} criteria prefer {k}."
-        return f"{_capitalize(join_words(everyone))} prefers {k}."
+        return f"{_capitalize(join_words(everyone))} {_verb('prefer', everyone)} {k}."
     if len(agreeing) > 1:
         first = f"All {len(agreeing)} criteria with a weight prefer {k}"
     else:
-        first = f"{_capitalize(join_words(agreeing))} prefers {k}"
+        first = f"{_capitalize(join_words(agreeing))} {_verb('prefer', agreeing)} {k}"
     return f"{first}; {describe_votes(others)} but {'are' if len(others) > 1 else 'is'} not counted."
-
-
-def _one_cluster(test: Any, agreeing: list[str]) -> str:
-    if test is None or test.clustered:
-        return f"{_capitalize(join_words(agreeing))} {_verb('prefer', agreeing)} one cluster."
-    mean, deviation = test.by_chance
-    return (
-        f"No clusters were found: the best split has a silhouette of {test.best:.2f}, "
-        f"and data without clusters reach {mean:.2f} ± {deviation:.2f}."
-    )
 
 
 def describe_votes(against: list[Any]) -> str:
@@ -89,35 +107,60 @@ def describe_votes(against: list[Any]) -> str:
     )
 
 
-def _doubts(choice: Any) -> list[str]:
-    """Reasons for doubt that the votes do not show."""
-    k, doubts, results = choice.recommended, choice.decision.doubts, choice.results
+def _doubts(choice: Any, k: int) -> list[str]:
+    """Reasons for doubt about k that the votes do not show."""
+    doubts, results, test = choice.decision.doubts, choice.results, choice.tendency
     sentences = []
     if "tendency" in doubts:
-        sentences.append("Data without clusters split as well.")
+        sentences.append(_test_result(test).replace("No clusters were found: d", "D"))
     if "grid" in doubts:
         grid = "The rows are a regular grid, as counts, scales and independent columns are"
         sentences.append(f"{grid}: these may be values, not groups.")
     if "tiny" in doubts:
         sentences.append(f"The smallest of the {k} clusters has less than 1 % of the rows.")
+    if "column" in doubts:
+        sentences.append(f"These {k} clusters are the values of {choice.columns[column_of_clusters(choice, k)]}.")
+    if "overlap" in doubts:
+        mean = max(float(values.mean()) for values in test.references.values())
+        sentences.append(
+            f"The clusters overlap: in the test for clusters, the best silhouette is {test.best:.2f}, and data without "
+            f"clusters reach {mean:.2f}."
+        )
     if "stability" in doubts:
         strength = value_at(results["prediction_strength"].ks, results["prediction_strength"].mean, k)
         sentences.append(f"The {k} clusters are not stable under resampling (prediction strength {strength:.2f}).")
     if "valleys" in doubts:
-        parts = f"Some of the {k} clusters are parts of one dense region"
-        sentences.append(f"{parts}: there are as many rows between them as inside them.")
+        apart = value_at(results["valleys"].ks, results["valleys"].apart, k)
+        sentences.append(f"Only {apart:.1f} of {k} clusters have fewer rows around them than at their centers.")
     return sentences
+
+
+def _scale(choice: Any) -> list[str]:
+    """One sentence if a column has little influence on distances, also within the recommended clusters."""
+    k, X = choice.recommended, choice.sweep.X
+    if not choice.columns or X.shape[1] < 2:
+        return []
+    position = np.flatnonzero(choice.ks == k)
+    labels = np.asarray(choice.sweep.labels[int(position[0])]) if k > 1 else np.zeros(len(X), int)
+    X = (X - X.mean(axis=0)).astype(np.float64)
+    means = np.array([X[labels == j].mean(axis=0) if (labels == j).any() else X[0] for j in range(labels.max() + 1)])
+    spread, within = X.std(axis=0), (X - means[labels]).std(axis=0)
+    varying = np.flatnonzero(spread > 0)
+    if len(varying) < 2:
+        return []
+    wide, narrow = varying[spread[varying].argmax()], varying[spread[varying].argmin()]
+    if min(spread[wide] / spread[narrow], within[wide] / max(within[narrow], 1e-300)) <= MAX_SPREAD_RATIO:
+        return []
+    names = choice.columns
+    return [
+        f"The standard deviation of {names[wide]} is {spread[wide] / spread[narrow]:,.0f} times that of "
+        f"{names[narrow]}: if their units differ, standardise the columns first."
+    ]
 
 
 def _what_would_decide(choice: Any) -> list[str]:
     """One sentence on how to decide between the recommended K and the runner-up; none if there is no runner-up."""
     k, other = choice.recommended, choice.runner_up
-    advice = {vote.criterion: vote.k for vote in choice.votes}
-    if k == 1:
-        components = max(advice.get("icl") or 1, advice.get("bic") or 1)
-        if components == 1:
-            return []
-        return [f"A Gaussian mixture of {components} components would show whether there are elongated clusters."]
     if "edge" in choice.decision.doubts:
         return [f"{k} is the largest number that was compared: larger numbers would decide it."]
     if other is None:
@@ -126,9 +169,9 @@ def _what_would_decide(choice: Any) -> list[str]:
     if _is_nested(choice.sweep, few, many):
         return [f"{few} or {many} depends on the detail you need: the {many} clusters are parts of the {few}."]
     if smallest_share(choice.sweep, many) < TINY:
-        return [f"The runner-up is {other}. A comparison without outliers would decide it."]
-    if advice.get("icl") == other:
-        return [f"The runner-up is {other}. A Gaussian mixture would decide it, because it prefers {other}."]
+        return [f"The runner-up is {other}. The smallest of {many} clusters has less than 1 % of the rows."]
+    if preferred_by(choice, "icl") == other:
+        return [f"The runner-up is {other}. ICL of Gaussian mixtures prefers {other}."]
     return [f"The runner-up is {other}. More rows, or what the clusters are used for, would decide it."]
 
 
@@ -140,18 +183,27 @@ def _cause(choice: Any, against: list[Any]) -> str:
     if any(_is_nested(choice.sweep, few, k) for few in smaller):
         causes.append(f"the {k} clusters are subsets of fewer, larger clusters")
     if any(smallest_share(choice.sweep, many) < TINY for many in larger):
-        causes.append("with more clusters, some contain only a few outliers")
+        causes.append("with more clusters, some have less than 1 % of the rows")
     preferred = {vote.criterion: vote.k for vote in choice.votes}
-    if "bic" in preferred and "icl" in preferred and (preferred["bic"] or 0) > (preferred["icl"] or 0):
+    if (preferred.get("bic") or 0) > (preferred.get("icl") or np.inf):
         causes.append("components overlap, which BIC accepts and ICL penalises")
-    mixtures = choice.results.get("mixtures")
-    if mixtures is not None and (best := mixtures.best(1)) and best[0].structure not in SPHERICAL:
-        causes.append("clusters are not spherical, but K-means assumes that they are")
+    if _is_elongated(choice.results.get("mixtures"), k):
+        causes.append(f"with {k} components, covariances that are not spherical fit better by BIC")
     if causes:
         return "; ".join(causes[:2])
     ks, support = choice.ks, choice.support
     first, second = np.argsort(-support, kind="stable")[:2]
     return f"the total support is {support[first]:.2f} for {ks[first]} and {support[second]:.2f} for {ks[second]}"
+
+
+def _is_elongated(mixtures: Any, k: int) -> bool:
+    """Whether k Gaussian components fit much better if they are not spherical."""
+    if mixtures is None or k not in mixtures.ks:
+        return False
+    bic = dict(zip(mixtures.structures, mixtures.bic[np.flatnonzero(mixtures.ks == k)[0]], strict=True))
+    spherical = min((value for name, value in bic.items() if name in SPHERICAL), default=np.nan)
+    others = min((value for name, value in bic.items() if name not in SPHERICAL), default=np.nan)
+    return bool(others < spherical - ELONGATED)
 
 
 def _is_nested(sweep: Any, few: int, many: int) -> bool:

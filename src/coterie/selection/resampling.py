@@ -1,6 +1,6 @@
 """Resampling: the same estimator fitted to many random samples of the rows."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -80,13 +80,13 @@ class ResamplingData:
             rows = self.positive_rows[np.sort(part)]
             yield Resample(rows, None if self.w is None else self.w[rows], _seed(rng))
 
-    def labels(self, k: int, resample: Resample, label_rows: Array) -> Array:
-        """Fit the estimator to a resample and return its labels of `label_rows`; -1 for rows without a cluster."""
-        rows, options = resample.rows, {}
-        if len(rows) < k and self.count != SIZE_OPTION:
+    def fit(self, k: int, resample: Resample, start: Callable[[Any], dict[str, Any]] | None = None) -> Any:
+        """Fit the estimator to a resample; `start` returns options of the initialisation for these rows."""
+        rows, options = self._fitted_rows(resample), {}
+        if len(resample.rows) < k and self.count != SIZE_OPTION:
             raise InputError(
-                f"ks contain {k}, but a resample has only {count(len(rows), 'different row')}: use smaller ks, or "
-                "resampling='subsample' with a larger share"
+                f"ks contain {k}, but a resample has only {count(len(resample.rows), 'different row')}: use smaller "
+                "ks, or resampling='subsample' with a larger share"
             )
         # One thread, because the resamples run in parallel.
         parameters = {self.count: k, "random_state": resample.seed, "n_jobs": 1, "checkpoint": None}
@@ -94,15 +94,26 @@ class ResamplingData:
         model = clone(self.estimator).set_params(**known)
         if resample.weights is not None and self.takes_weights:
             options["sample_weight"] = resample.weights
-        elif resample.weights is not None:
-            rows = np.repeat(rows, resample.weights.astype(np.int64))
-        model.fit(self.X[np.ix_(rows, rows)] if self.pairwise else self._rows(rows), **options)
+        X = self.X[np.ix_(rows, rows)] if self.pairwise else self._rows(rows)
+        if start is not None:
+            model.set_params(**start(X))
+        return model.fit(X, **options)
+
+    def labels(self, model: Any, resample: Resample, label_rows: Array) -> Array:
+        """Labels of `label_rows` by the fit to a resample; -1 for rows without a cluster."""
+        rows = self._fitted_rows(resample)
         if can_predict(model):
             predicted = model.predict(self.X[np.ix_(label_rows, rows)] if self.pairwise else self._rows(label_rows))
             return np.maximum(np.asarray(predicted), -1).astype(np.int32)
         labels = np.full(self.X.shape[0], -1, np.int32)
         labels[rows] = np.maximum(np.asarray(model.labels_), -1)
         return labels[label_rows]
+
+    def _fitted_rows(self, resample: Resample) -> Array:
+        """Rows that are passed to a fit; those drawn several times are repeated if it does not take weights."""
+        if resample.weights is None or self.takes_weights:
+            return resample.rows
+        return np.repeat(resample.rows, resample.weights.astype(np.int64))
 
     def _rows(self, rows: Array) -> Any:
         """Some of the rows. Series of different lengths are a list: a sample need not have the longest ones."""

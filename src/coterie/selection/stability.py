@@ -19,6 +19,7 @@ from coterie.kmeans.fits_together import Options, can_fit_tables, fit_tables
 from coterie.kmeans.kmeans import KMeans
 from coterie.selection import agreement
 from coterie.selection.gap import divided_rows, kmeans_path
+from coterie.selection.resample_fits import fit_samples
 from coterie.selection.resampling import (
     RESAMPLINGS,
     SIZE_OPTION,
@@ -31,6 +32,7 @@ from coterie.selection.sweep import as_ks
 from coterie.selection.text_table import aligned
 from coterie.selection.valleys import Valleys, count_apart, valleys_of
 
+DEVICE_STARTS = 10  # of each fit on a GPU, at least: so many are as good as starts from other results
 MAX_ROWS = 10_000  # labels are compared on at most this many rows
 THRESHOLDS = {"adjusted_rand": 0.75, "jaccard": 0.75, "prediction_strength": 0.8}
 
@@ -186,7 +188,9 @@ def stability(
 
     Notes
     -----
-    The cost is `n_resamples` + 1 fits for each K (twice as many for 'halves'). If `X` is a float32 tensor on a GPU with
+    The cost is `n_resamples` + 1 fits for each K (twice as many for 'halves'), and as many short ones: estimators of
+    centers and mixtures are also fitted from one of the best results of the other samples, and the better fit is used.
+    So stability depends on the rows, hardly on `n_init` or `search`. If `X` is a float32 tensor on a GPU with
     up to about a million rows, and the estimator is `KMeans` with k-means++ starts, all fits run there at once. A row
     drawn twice is passed as one row of weight two, if the estimator accepts weights. All rows are fitted, but at most
     10 000 random rows are compared.
@@ -307,7 +311,7 @@ class _Resamples:
         n_init, max_iter, _ = self.data.estimator._check_options()
         samples, numbers = np.tile(np.arange(len(counts)), len(ks)), np.repeat(ks, len(counts))
         generators = [np.random.default_rng([all_samples[i].seed, k]) for i, k in zip(samples, numbers, strict=True)]
-        options = Options(n_init, self.data.estimator.tol, max_iter)
+        options = Options(max(n_init, DEVICE_STARTS), self.data.estimator.tol, max_iter)
         rows = X.detach().contiguous()[None]
         fits = fit_tables(rows, np.zeros_like(samples), numbers, generators, options, weights, samples, self.rows)
         divisions = fits.labels.reshape(len(ks), len(counts), -1)
@@ -331,8 +335,10 @@ class _Resamples:
         """Labels of the fit to all rows, then of each resample."""
         if k in self.labels_by_k:
             return self.labels_by_k[k]
-        calls = [(k, resample, self.rows) for resample in (self.full_sample, *self.resamples)]
+        samples = (self.full_sample, *self.resamples)
         with machine.one_blas_thread:
+            fits = fit_samples(self.data, k, samples, self.n_jobs)
+            calls = [(fit, sample, self.rows) for fit, sample in zip(fits, samples, strict=True)]
             return list(machine.in_threads(self.data.labels, calls, self.n_jobs))
 
     def evaluate(self, k: int) -> tuple[Array, Array, Array, Array]:

@@ -18,11 +18,13 @@ from coterie.core.repr_html import ReprHTMLMixin
 from coterie.errors import InputError, ScaleError
 from coterie.metrics.silhouette_labelings import silhouette_scores
 from coterie.selection.gap import MIN_REFERENCES, box_about, divided_rows, kmeans_path
+from coterie.selection.hull import hull_about
 from coterie.selection.sweep import as_ks
 
+KINDS = ("box", "hull", "normal")  # of references
 SIGNIFICANCE = 0.01
 MAX_ROWS = 2_000  # larger data are sampled
-# An early test stops after this many references of each type, if the p-value is outside of these limits.
+# An early test stops after this many references of each kind, if the p-value is outside of these limits.
 EARLY_REFERENCES, EARLY_CLUSTERED, EARLY_NOT_CLUSTERED = 5, 1e-4, 0.3
 
 
@@ -32,8 +34,7 @@ class Tendency(ReprHTMLMixin):
 
     ks: Array  # (m,) numbers of clusters
     silhouettes: Array  # (m,) of the data
-    even: Array  # (B,) best silhouette of each uniform reference
-    normal: Array  # (B,) best silhouette of each Gaussian reference
+    references: dict[str, Array]  # (B,) best silhouettes of the references of each kind: 'box', 'hull' and 'normal'
 
     @property
     def best(self) -> float:
@@ -42,8 +43,8 @@ class Tendency(ReprHTMLMixin):
 
     @property
     def p_value(self) -> float:
-        """Probability that data without clusters split as well: the larger value of both types of references."""
-        return max(self._tail_probability(self.even), self._tail_probability(self.normal))
+        """Probability that data without clusters split as well: the largest value of all kinds of references."""
+        return max(map(self._tail_probability, self.references.values()))
 
     @property
     def clustered(self) -> bool:
@@ -52,9 +53,15 @@ class Tendency(ReprHTMLMixin):
 
     @property
     def by_chance(self) -> tuple[float, float]:
-        """Mean and standard deviation of the best silhouettes, for the type of references with the larger mean."""
-        silhouettes = max(self.even, self.normal, key=np.mean)
+        """Mean and standard deviation of the best silhouettes, for the kind of references that decides `p_value`."""
+        silhouettes = max(self.references.values(), key=self._tail_probability)
         return float(silhouettes.mean()), float(silhouettes.std(ddof=1))
+
+    @property
+    def excess(self) -> float:
+        """Distance of `best` from the silhouettes without clusters, as a share of the distance of 1, the maximum."""
+        mean = max(float(silhouettes.mean()) for silhouettes in self.references.values())
+        return (self.best - mean) / max(1.0 - mean, 1e-12)
 
     def __str__(self) -> str:
         mean, deviation = self.by_chance
@@ -100,7 +107,7 @@ def tendency(
     ks : iterable of int, default=(2, 3, 4, 5, 7, 10)
         Numbers of clusters. Values below 2, or not below the number of distinct rows, are ignored.
     n_references : int, default=20
-        Number of reference data sets of each type, at least 2.
+        Number of reference data sets of each kind, at least 2.
     sample_weight : array (n,) or None, default=None
         Row weights: a row of weight two is the same as that row twice. The rows of a reference have the same weights.
     n_jobs : int or None, default=None
@@ -110,7 +117,7 @@ def tendency(
         Seed or random generator.
     callback : callable or None, default=None
         Called with a `Progress` after every data set. If it returns True, the computation stops and uses the references
-        so far, but at least two of each type.
+        so far, but at least two of each kind.
     verbose : int, default=0
         1 shows a progress bar, 2 prints every step.
 
@@ -143,24 +150,24 @@ def tendency(
     """
     requested_ks, callback = as_ks(ks), check_callback(callback)
     whole_number("n_references", n_references, MIN_REFERENCES)
-    stop = callback and (lambda step: bool(callback(step)) and step.done > 2 * MIN_REFERENCES)
+    stop = callback and (lambda step: bool(callback(step)) and step.done > len(KINDS) * MIN_REFERENCES)
     silhouettes = _Silhouettes(X, requested_ks, n_references, sample_weight, as_rng(random_state))
     with machine.one_blas_thread:
-        names = ["data", *(f"reference {b}" for b in range(1, 1 + 2 * n_references))]
+        names = ["data", *(f"reference {b}" for b in range(1, 1 + len(KINDS) * n_references))]
         return silhouettes.test(list(reported(silhouettes.compute(n_jobs), names, stop)))
 
 
 def early_tendency(
     X: Array, ks: list[int], n_references: int, w: Array | None, n_jobs: int | None, rng: np.random.Generator
 ) -> Tendency:
-    """The same test with fewer references, if these decide it: `n_references` of each type are the maximum."""
+    """The same test with fewer references, if these decide it: `n_references` of each kind are the maximum."""
     silhouettes = _Silhouettes(X, ks, n_references, w, rng)
     results: list[Array] = []
     with machine.one_blas_thread:
         for result in silhouettes.compute(n_jobs):
             results.append(result)
-            n_pairs, odd = divmod(len(results) - 1, 2)
-            if n_pairs >= EARLY_REFERENCES and not odd:
+            n_each, rest = divmod(len(results) - 1, len(KINDS))
+            if n_each >= EARLY_REFERENCES and not rest:
                 test = silhouettes.test(results)
                 if test.p_value < EARLY_CLUSTERED or test.p_value > EARLY_NOT_CLUSTERED:
                     return test
@@ -168,7 +175,7 @@ def early_tendency(
 
 
 class _Silhouettes:
-    """Silhouettes of the data, and of reference data of both types in turn."""
+    """Silhouettes of the data, and of reference data of each kind in turn."""
 
     def __init__(self, X: Any, ks: list[int], n_references: int, sample_weight: Any, rng: np.random.Generator):
         rows, w, scale = divided_rows(X, sample_weight)
@@ -183,9 +190,13 @@ class _Silhouettes:
                 f"ks={ks!r} has no usable number: X has {count(distinct, 'distinct row')}, and K must be at least 2 "
                 "and smaller than that"
             )
-        box = box_about(self.rows, self.w, "pca")
-        generators = (partial(box.draw, len(self.rows), self.rows.dtype), partial(_normal_rows, self.rows, self.w))
-        self.sources, self.rng = [None, *generators * n_references], rng
+        (directions, self.rng), size = rng.spawn(2), (len(self.rows), self.rows.dtype)
+        generators = (
+            partial(box_about(self.rows, self.w, "pca").draw, *size),
+            partial(hull_about(self.rows, self.w, directions).draw, *size),
+            partial(_normal_rows, self.rows, self.w),
+        )
+        self.sources = [None, *generators * n_references]
 
     def compute(self, n_jobs: int | None) -> Iterator[Array]:
         """Yield the silhouettes of the data, then of each reference."""
@@ -195,7 +206,8 @@ class _Silhouettes:
 
     def test(self, silhouettes: list[Array]) -> Tendency:
         best = np.array(silhouettes[1:]).max(axis=1)
-        return Tendency(np.array(self.ks), silhouettes[0], best[::2], best[1::2])
+        references = {kind: best[i :: len(KINDS)] for i, kind in enumerate(KINDS)}
+        return Tendency(np.array(self.ks), silhouettes[0], references)
 
 
 def row_sample(n: int, max_rows: int, rng: np.random.Generator) -> Any:

@@ -47,7 +47,7 @@ REMEDIES = {
     "most if K does not fit the data.",
     "missed_pieces": SINGLE,
     "nested_clusters": SINGLE,
-    "missed_optimum": "Use --search fast, or a larger --n-init.",
+    "missed_optimum": "Use -a kmeans --search fast.",
 }
 
 

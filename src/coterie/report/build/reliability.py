@@ -124,6 +124,8 @@ def diagnosis(
     checks = {name: _in_table(check, table_rows) for name, check in result.checks.items()}
     if prepared.has_missing and not prepared.rows.has_missing:  # the rows that are checked have no missing values
         checks["missing_values"] = not_measured("missing_values", prepared.rows.treatment)
+    if len(frame) < len(X):  # the better solution is one for the sample
+        checks["missed_optimum"] = not_measured("missed_optimum", "needs all rows of the table, and these are a sample")
     return replace(result, checks=checks)
 
 
