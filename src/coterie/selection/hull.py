@@ -6,7 +6,7 @@ import numpy as np
 
 from coterie.core.arrays import Array
 
-DIRECTIONS = 48  # pairs of parallel faces, in addition to those across the principal axes
+DIRECTIONS = 48  # pairs of parallel faces, in addition to those across the principal axes and the columns
 SWEEPS = 5  # moves along each axis
 MIN_VARIANCE = 1e-10  # of an axis, relative to the largest
 
@@ -47,8 +47,8 @@ def hull_about(X: Array, w: Array | None, rng: np.random.Generator) -> Hull:
     has_extent = variances > MIN_VARIANCE * variances[-1]
     lengths, axes = np.sqrt(variances[has_extent]), axes[:, has_extent]
     q = len(lengths)
-    directions = rng.normal(size=(DIRECTIONS, q))
-    directions /= np.linalg.norm(directions, axis=1)[:, None]
-    directions = np.concatenate([np.eye(q), directions])
+    columns = axes * lengths  # as normals, in the scaled axes: many columns have bounds, such as 0
+    directions = np.concatenate([np.eye(q), columns, rng.normal(size=(DIRECTIONS, q))])
+    directions /= np.maximum(np.linalg.norm(directions, axis=1), 1e-300)[:, None]
     along = (centered @ axes / lengths) @ directions.T
     return Hull(mean, axes.T * lengths[:, None], directions, along.min(axis=0), along.max(axis=0))

@@ -26,7 +26,11 @@ def votes(display: Mapping[str, Any]) -> Markup:
         for k, share in supports
     ]
     heads = [
-        Head(vote["name"], None, "no vote" if vote["k"] is None else f"weight {vote['weight']:g}")
+        Head(
+            vote["name"],
+            None,
+            "no vote" if vote["k"] is None else f"weight {vote['weight']:g}" if vote["weight"] else "not counted",
+        )
         for vote in display["votes"]
     ]
     grid = Matrix(
@@ -38,8 +42,9 @@ def votes(display: Mapping[str, Any]) -> Markup:
         narrow=True,
     )
     note = (
-        "The stronger the colour, the more a criterion supports that K. ✓ marks the choice of each criterion, "
-        "the frame marks the recommended K. The weight of a criterion is its weight in the combined support."
+        "The stronger the colour, the more a criterion supports that K. ✓ marks the choice of each criterion, in "
+        "parentheses if it is not counted; the frame marks the recommended K. The weight of a criterion is its weight "
+        "in the combined support."
     )
     lines = [
         [vote["name"], "–" if vote["k"] is None else str(vote["k"]), two_places(vote["confidence"]),
@@ -56,5 +61,7 @@ def _row(vote: Mapping[str, Any], ks: list[int], columns: list[int]) -> list[Cel
     for i in columns:
         support, is_choice = vote["support"][i], vote["k"] == ks[i]
         tip = f"{vote['name']}, K = {ks[i]}: support {two_places(support)}{', its choice' if is_choice else ''}"
-        cells.append(Cell(step_of(support if has_weight else 0.0), "✓" if is_choice else "", tip))
+        cells.append(
+            Cell(step_of(support if has_weight else 0.0), ("✓" if has_weight else "(✓)") if is_choice else "", tip)
+        )
     return cells
