@@ -20,9 +20,9 @@ from coterie.plots.display import plain
 from coterie.report.build.fitted_clusters import FittedClusters, fitted_clusters
 from coterie.report.formatting import compact, number, percent, short_name, two_places
 from coterie.report.html.charts.curves import Choice, Line, drawn_curves
-from coterie.report.html.charts.dendrogram import dendrogram
 from coterie.report.html.charts.figure import cluster_name, numbers
 from coterie.report.html.charts.svg import scrollable
+from coterie.report.html.charts.trees import dendrogram
 from coterie.report.html.sections.diagnosis import findings
 from coterie.report.html.styles import stylesheet as report_stylesheet
 from coterie.report.results import JobResult

@@ -14,10 +14,9 @@ from coterie.plots import ConvergenceDisplay, SeriesDisplay, SilhouetteDisplay
 from coterie.preparation.fit_preparation import PreparedTable
 from coterie.report.build import profiles, reliability
 from coterie.report.build.cluster_moments import Moments, closest
-from coterie.report.build.cluster_tree import RowNames, cluster_tree
+from coterie.report.build.cluster_tree import RowNames, cluster_tree, density_tree
 from coterie.report.build.command_remedies import with_command_remedies
 from coterie.report.build.criteria import criteria
-from coterie.report.build.density_tree import density_tree
 from coterie.report.build.feature_space import FeatureSpace, cluster_map, cluster_points, feature_space, map_note
 from coterie.report.build.fitted_model import FittedModel
 from coterie.report.build.neighbour_view import is_offered, neighbour_view

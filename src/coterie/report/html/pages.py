@@ -7,17 +7,15 @@ from coterie.plots.display import plain
 from coterie.report.formatting import short_name
 from coterie.report.html.charts.bars import bars
 from coterie.report.html.charts.convergence import convergence, text_without_curve
-from coterie.report.html.charts.dendrogram import dendrogram
-from coterie.report.html.charts.density_tree import condensed_tree, reachability_display
 from coterie.report.html.charts.profiles import boxes, means, shares
 from coterie.report.html.charts.series import series
 from coterie.report.html.charts.silhouettes import CERTAINTY, SILHOUETTES, areas
+from coterie.report.html.charts.trees import condensed_tree, dendrogram, reachability_display
 from coterie.report.html.report import Absent, ChoiceReport, ComparisonReport, NeighbourView, Report, Reproduce
 from coterie.report.html.sections import comparison
-from coterie.report.html.sections.cards import cards
+from coterie.report.html.sections.cards import cards, heading
 from coterie.report.html.sections.clusters import clusters
 from coterie.report.html.sections.diagnosis import diagnosis
-from coterie.report.html.sections.heading import heading
 from coterie.report.html.sections.n_clusters import n_clusters
 from coterie.report.html.sections.reliability import reliability
 from coterie.report.html.sections.section import absent, section

@@ -1,10 +1,14 @@
-"""Results of `choose_k`: a chart for each criterion."""
+"""Results of `choose_k`: the votes of the criteria, and a chart for each."""
 
 from collections.abc import Mapping
 from typing import Any
 
+from coterie.core.formatting import count
 from coterie.palette import colours
+from coterie.report.formatting import two_places
 from coterie.report.html.charts.curves import Choice, Line, curves
+from coterie.report.html.charts.figure import figure, numbers
+from coterie.report.html.charts.matrix import Cell, Head, Matrix, step_of
 from coterie.web import Markup
 
 STRUCTURES = {
@@ -12,6 +16,7 @@ STRUCTURES = {
     "EVI": "diagonal, equal volume", "VVI": "diagonal", "EEE": "full, equal", "VVV": "full", "E": "equal variance",
     "V": "varying variance",
 }  # fmt: skip
+MAX_KS = 40  # columns of the heatmap
 RULES = {
     "tibs2001SEmax": "the smallest K whose gap is at least that of K + 1 minus one standard error",
     "firstSEmax": "the smallest K whose gap is within one standard error of the first local maximum",
@@ -86,3 +91,51 @@ def stability(display: Mapping[str, Any]) -> Markup:
         title, "agreement of resamples", [line], dots=dots, threshold=(display["threshold"], "stable above"),
         choice=None if best is None else Choice(best, f"stable: K = {best}"), note=note,
     )  # fmt: skip
+
+
+def votes(display: Mapping[str, Any]) -> Markup:
+    """Draw the dictionary of `Votes`: a row for each criterion, a column for each K, darker for more support."""
+    ks, recommended = display["ks"], display["recommended"]
+    columns = list(range(len(ks)))
+    if len(ks) > MAX_KS:  # the first K, and those with votes
+        with_votes = {recommended, *(vote["k"] for vote in display["votes"])}
+        columns = [i for i, k in enumerate(ks) if i < MAX_KS - len(with_votes) or k in with_votes]
+    rows = [_row(vote, ks, columns) for vote in display["votes"]]
+    supports = [(ks[i], display["support"][i]) for i in columns]
+    combined = [
+        Cell(step_of(share), f"{100 * share:.0f}", f"combined support of K = {k}: {two_places(share)}")
+        for k, share in supports
+    ]
+    heads = [
+        Head(vote["name"], None, "no vote" if vote["k"] is None else f"weight {vote['weight']:g}")
+        for vote in display["votes"]
+    ]
+    grid = Matrix(
+        f"Support of each K by {count(len(rows), 'criterion', 'criteria')}; {recommended} is recommended",
+        [*heads, Head("combined, %")],
+        [Head(str(ks[i])) for i in columns],
+        [*rows, combined],
+        marked=[ks[i] for i in columns].index(recommended),
+        narrow=True,
+    )
+    note = (
+        "The stronger the colour, the more a criterion supports that K. ✓ marks the choice of each criterion, "
+        "the frame marks the recommended K. The weight of a criterion is its weight in the combined support."
+    )
+    lines = [
+        [vote["name"], "–" if vote["k"] is None else str(vote["k"]), two_places(vote["confidence"]),
+         f"{vote['weight']:g}", vote["note"] or ""]
+        for vote in display["votes"]
+    ]  # fmt: skip
+    table = numbers(["criterion", "K", "margin", "weight", "note"], lines, left=(0, 4))
+    return figure("Votes of the criteria", grid.drawn(), table, note=note, slim=grid.slim())
+
+
+def _row(vote: Mapping[str, Any], ks: list[int], columns: list[int]) -> list[Cell]:
+    has_weight = vote["weight"] > 0
+    cells = []
+    for i in columns:
+        support, is_choice = vote["support"][i], vote["k"] == ks[i]
+        tip = f"{vote['name']}, K = {ks[i]}: support {two_places(support)}{', its choice' if is_choice else ''}"
+        cells.append(Cell(step_of(support if has_weight else 0.0), "✓" if is_choice else "", tip))
+    return cells

@@ -3,7 +3,7 @@
 from coterie.core.formatting import join_words
 from coterie.plots.display import plain
 from coterie.report.html.charts import criteria as charts
-from coterie.report.html.charts.votes import votes
+from coterie.report.html.charts.criteria import votes
 from coterie.report.html.report import Absent, Criteria
 from coterie.report.html.sections.section import absent, section
 from coterie.web import Markup, tag
