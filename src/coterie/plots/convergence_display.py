@@ -10,7 +10,7 @@ from coterie.core.formatting import count
 from coterie.errors import ParameterError
 from coterie.metrics.model_labels import check_fitted
 from coterie.palette import FAINT, INK, MARK, OKABE_ITO
-from coterie.plots.display import Display, caption, check_result, plain_numbers
+from coterie.plots.display import Display, caption, check_result, label_axes, plain_numbers
 from coterie.traces import Trace
 
 FIRST = 12  # maximum number of iterations in the main figure; the inset shows all
@@ -79,8 +79,6 @@ class ConvergenceDisplay(Display):
         return cls("objective", [np.arange(len(values)) for values in histories], histories, best)._plot_into(ax)
 
     def _draw(self, ax: Any) -> None:
-        from matplotlib.ticker import MaxNLocator
-
         self.lines_ = []
         for i, (iteration, values) in enumerate(zip(self.iterations, self.values, strict=True)):
             style: dict[str, Any] = {"color": FAINT, "linewidth": 1.1}
@@ -91,11 +89,7 @@ class ConvergenceDisplay(Display):
             self._draw_bound(ax)
         last = float(self.values[self.best][-1])
         ax.axhline(last, color=MARK, linestyle=":", linewidth=1.0, zorder=0)
-        ax.set_xlabel("iteration")
-        ax.set_ylabel(self.label)
-        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-        plain_numbers(ax.yaxis)
-        ax.spines[["top", "right"]].set_visible(False)
+        _label_iterations(ax, "iteration", self.label)
         steps = round(float(self.iterations[self.best][-1]))
         restarts = f", the best of {len(self.values)} restarts" if len(self.values) > 1 else ""
         caption(ax, f"{self.label} {last:,.6g} after {count(steps, 'iteration')}{restarts}")
@@ -109,6 +103,15 @@ class ConvergenceDisplay(Display):
         )
         self.lines_[self.best].set_label("log-likelihood")
         ax.legend(loc="lower right", frameon=False, fontsize=9)
+
+
+def _label_iterations(ax: Any, x: str, y: str) -> None:
+    """Label the axes of a curve over iterations, with ticks at whole numbers."""
+    from matplotlib.ticker import MaxNLocator
+
+    label_axes(ax, x, y)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    plain_numbers(ax.yaxis)
 
 
 def convergence(model: Any, *, ax: Any = None) -> Any:
@@ -182,8 +185,6 @@ class BoundDisplay(Display):
         return gaps
 
     def _draw(self, ax: Any) -> None:
-        from matplotlib.ticker import MaxNLocator
-
         x = self.iterations - 0.5 * (np.array(self.steps) == "M")
         above = ax.plot(x, self.objective, color=INK, linewidth=1.8, label=self.label)
         below = ax.plot(x, self.bound, color=OKABE_ITO[1], linewidth=1.4, marker="o", markersize=3, label="lower bound")
@@ -196,11 +197,7 @@ class BoundDisplay(Display):
         climb, height = float(np.ptp(seen)), abs(float(seen[-1]))
         padding = 0.06 * climb if climb > 1e-9 * height else 1e-3 * max(height, 1.0)
         ax.set_ylim(float(seen.min()) - padding, float(self.objective[x <= shown + 0.5].max()) + 3 * padding)
-        ax.set_xlabel("iteration (M-steps half way)")
-        ax.set_ylabel(self.label)
-        plain_numbers(ax.yaxis)
-        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-        ax.spines[["top", "right"]].set_visible(False)
+        _label_iterations(ax, "iteration (M-steps half way)", self.label)
         ax.legend(loc="upper left", frameon=False, fontsize=9, bbox_to_anchor=(0.0, 1.0))
         self._draw_gaps(ax)
         iterations = f"the first {shown} of {last} iterations" if last > shown else count(last, "iteration")

@@ -12,7 +12,7 @@ from coterie.core.formatting import count
 from coterie.errors import InputError, ParameterError
 from coterie.metrics.model_labels import check_fitted
 from coterie.palette import INK, MARK, NOISE, colours
-from coterie.plots.display import Display, caption
+from coterie.plots.display import Display, caption, label_axes
 
 BINS = 400  # bars of a figure
 BOXES = 60  # clusters that are drawn by default
@@ -50,9 +50,7 @@ class ReachabilityDisplay(Display):
         if self.eps is not None:
             self.radius_ = ax.axhline(self.eps, color=MARK, linestyle="--", linewidth=1.2)
         ax.set_xlim(0, self.edges[-1])
-        ax.set_xlabel("rows, in the order of the tree")
-        ax.set_ylabel("reachability distance")
-        ax.spines[["top", "right"]].set_visible(False)
+        label_axes(ax, "rows, in the order of the tree", "reachability distance")
         caption(ax, f"{count(int(self.edges[-1]))}, {count(self.k, 'cluster')}; grey is noise")
 
 
@@ -141,9 +139,7 @@ class CondensedTreeDisplay(Display):
             color=[shades[j] for j in self.label], edgecolor=INK, linewidth=0.4,
         )  # fmt: skip
         ax.set_xlim(0, self.n)
-        ax.set_xlabel("rows, in the order of the tree")
-        ax.set_ylabel("density (1 / distance)")
-        ax.spines[["top", "right"]].set_visible(False)
+        label_axes(ax, "rows, in the order of the tree", "density (1 / distance)")
         caption(ax, f"{count(self.n)}, {count(len(self.start), 'cluster')} of the tree; selected ones are coloured")
 
 

@@ -50,8 +50,8 @@ class InformationDisplay(Display):
         label_k_axis(ax, self.ks, f"{self.criterion.upper()} (lower is better)")
         ax.set_xlabel("number of components K")
         k, structure = self.best
-        value = float(self.values[self.ks == k, self.structures.index(structure)][0])
-        self.choice_ = mark_k(ax, k, value, f"{structure}, K = {k}")
+        values = self.values[:, self.structures.index(structure)]
+        self.choice_ = mark_k(ax, self.ks, values, k, f"{structure}, K = {k}")
         ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize=9)
         caption(ax, f"{self.criterion.upper()} of each covariance structure")
 

@@ -5,7 +5,7 @@ from typing import Any
 from coterie.core.arrays import Array
 from coterie.errors import ParameterError
 from coterie.palette import MARK
-from coterie.plots.display import check_result, plain_numbers
+from coterie.plots.display import check_result, label_axes, plain_numbers
 from coterie.selection.choose_k_result import ChooseK
 
 TICKS = 14  # maximum number of ticks
@@ -24,11 +24,9 @@ def result_of(value: Any, kind: type, function: str, keys: tuple[str, ...], crit
 
 def label_k_axis(ax: Any, ks: Array, label: str) -> None:
     """Set labels and ticks of a curve over K."""
-    ax.set_xlabel("number of clusters K")
-    ax.set_ylabel(label)
+    label_axes(ax, "number of clusters K", label)
     set_k_ticks(ax, ks)
     plain_numbers(ax.yaxis)
-    ax.spines[["top", "right"]].set_visible(False)
 
 
 def set_k_ticks(ax: Any, ks: Array, limit: int = TICKS) -> None:
@@ -43,13 +41,12 @@ def set_k_ticks(ax: Any, ks: Array, limit: int = TICKS) -> None:
     ax.set_xticks(shown)
 
 
-def mark_k(ax: Any, k: float | None, value: float | None, text: str) -> Any:
-    """Mark the recommended K with a dashed line, a circle on the curve and a text; do nothing if `k` is None."""
+def mark_k(ax: Any, ks: Array, values: Array, k: float | None, text: str) -> Any:
+    """Mark the recommended K of a curve with a dashed line, a circle and a text; do nothing if `k` is None."""
     if k is None:
         return None
     line = ax.axvline(k, color=MARK, linestyle="--", linewidth=1.2, zorder=1)
-    if value is not None:
-        ax.plot([k], [value], "o", markersize=11, markerfacecolor="none", markeredgewidth=1.6, color=MARK, zorder=4)
+    ax.plot([k], values[ks == k], "o", markersize=11, markerfacecolor="none", markeredgewidth=1.6, color=MARK, zorder=4)
     (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
     ax.set_ylim(low, high + 0.1 * (high - low))  # space for the text
     is_right = k > (left + right) / 2

@@ -37,8 +37,8 @@ class ElbowDisplay(Display):
     def _draw(self, ax: Any) -> None:
         (self.line_,) = ax.plot(self.ks, self.objectives, color=INK, marker="o", markersize=4)
         label_k_axis(ax, self.ks, "objective (lower is more compact)")
-        value = None if self.knee is None else float(self.objectives[self.ks == self.knee][0])
-        self.knee_line_ = mark_k(ax, self.knee, value, f"knee at K = {self.knee:g}" if self.knee is not None else "")
+        text = f"knee at K = {self.knee:g}" if self.knee is not None else ""
+        self.knee_line_ = mark_k(ax, self.ks, self.objectives, self.knee, text)
         reason = "the curve has no knee" if len(self.ks) > 2 else "needs at least three K"
         caption(ax, "elbow" if self.knee is not None else f"elbow: {reason}")
 
@@ -98,8 +98,7 @@ class GapDisplay(Display):
             self.ks, self.gap, yerr=self.errors, color=INK, marker="o", markersize=4, capsize=3, linewidth=1.4
         )
         label_k_axis(ax, self.ks, "gap")
-        value = float(self.gap[self.ks == self.recommended][0])
-        self.choice_ = mark_k(ax, self.recommended, value, f"K = {self.recommended} by {self.rule}")
+        self.choice_ = mark_k(ax, self.ks, self.gap, self.recommended, f"K = {self.recommended} by {self.rule}")
         caption(ax, f"gap statistic ± standard error, {count(self.references, 'reference')}")
 
 
@@ -163,8 +162,7 @@ class StabilityDisplay(Display):
         self.threshold_ = ax.axhline(self.threshold, color=INK, linestyle=":", linewidth=1.0, label="threshold")
         ax.set_ylim(min(0.0, float((self.mean - self.errors).min())) - 0.02, 1.08)
         label_k_axis(ax, self.ks, "agreement of resamples")
-        value = None if self.best is None else float(self.mean[self.ks == self.best][0])
-        self.choice_ = mark_k(ax, self.best, value, f"K = {self.best} is stable")
+        self.choice_ = mark_k(ax, self.ks, self.mean, self.best, f"K = {self.best} is stable")
         ax.legend(loc="lower left", fontsize=8, framealpha=0.9, edgecolor="none")
         caption(ax, "stability" if self.best is not None else f"stability: none reaches {self.threshold:g}")
 

@@ -11,7 +11,7 @@ from coterie.core.protocols import parameters_of
 from coterie.hierarchy import linkage
 from coterie.hierarchy.cut import cut
 from coterie.plots import CondensedTreeDisplay, DendrogramDisplay, ReachabilityDisplay
-from coterie.report.html.report import Absent, DensityTree, Tree
+from coterie.report.html.report import Absent, Tree
 
 MAX_LEAVES = 60  # of a tree of centers
 
@@ -54,17 +54,9 @@ def _tree_of_centers(means: NDArray[Any], codes: Codes, names: list[str]) -> Tre
     return Tree(display, True, "Ward's tree", names)
 
 
-def density_tree(model: Any, names: list[str]) -> DensityTree | None:
-    """The data of the figures; None for models without a condensed tree."""
+def density_trees(model: Any) -> tuple[ReachabilityDisplay, CondensedTreeDisplay] | None:
+    """Reachability plot and condensed tree of density-based clusters; None for models without a condensed tree."""
     tree = getattr(model, "condensed_tree_", None)
     if tree is None or len(tree.row_cluster) < 2:
         return None
-    reach, boxes = ReachabilityDisplay.from_estimator(model), CondensedTreeDisplay.from_estimator(model)
-    corners = (boxes.start, boxes.stop, boxes.birth, boxes.death, boxes.label)
-    return DensityTree(
-        names,
-        reach.edges.tolist(),
-        reach.heights.tolist(),
-        reach.labels.tolist(),
-        list(zip(*(values.tolist() for values in corners), strict=True)),
-    )
+    return ReachabilityDisplay.from_estimator(model), CondensedTreeDisplay.from_estimator(model)

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import coterie
 from coterie.algorithms import algorithm_of
 from coterie.core.progress import Callback, Progress, silent
 from coterie.data.tables.reader import Table
@@ -14,7 +13,7 @@ from coterie.plots import ConvergenceDisplay, SeriesDisplay, SilhouetteDisplay
 from coterie.preparation.fit_preparation import PreparedTable
 from coterie.report.build import profiles, reliability
 from coterie.report.build.cluster_moments import Moments, closest
-from coterie.report.build.cluster_tree import RowNames, cluster_tree, density_tree
+from coterie.report.build.cluster_tree import RowNames, cluster_tree, density_trees
 from coterie.report.build.command_remedies import with_command_remedies
 from coterie.report.build.criteria import criteria
 from coterie.report.build.feature_space import FeatureSpace, cluster_map, cluster_points, feature_space, map_note
@@ -70,7 +69,6 @@ def build(
     examples = iter(row_names([row for rows in nearest for row in rows]))  # one pass over the table
     return Report(
         result=result,
-        version=coterie.__version__,
         requested_k=source.k,
         names=names,
         examples=[[next(examples) for _ in rows] for rows in nearest],
@@ -95,7 +93,7 @@ def build(
         checked_rows=reliability.checked_rows(prepared),
         reproduce=reproducibility(source, python),
         animation=animation,
-        density=density_tree(model, names),
+        density=density_trees(model),
         in_python=source.in_python,
     )
 
@@ -151,7 +149,7 @@ def _explained(
 
 def _criteria(choice: ChooseK | None, result: JobResult, k: str) -> Criteria | Absent:
     if choice is not None and result.choice is not None:
-        return criteria(choice, result.choice.clusters_by, by_criteria=False)
+        return criteria(result.choice, choice, by_criteria=False)
     if result.method == EXTERNAL:
         return Absent("The clusters and their number were given. Run coterie choose-k to compare numbers of clusters.")
     method = algorithm_of(result.method)

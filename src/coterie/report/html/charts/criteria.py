@@ -9,6 +9,7 @@ from coterie.report.formatting import two_places
 from coterie.report.html.charts.curves import Choice, Line, curves
 from coterie.report.html.charts.figure import figure, numbers
 from coterie.report.html.charts.matrix import Cell, Head, Matrix, step_of
+from coterie.selection.votes import NAMES
 from coterie.web import Markup
 
 STRUCTURES = {
@@ -16,6 +17,7 @@ STRUCTURES = {
     "EVI": "diagonal, equal volume", "VVI": "diagonal", "EEE": "full, equal", "VVV": "full", "E": "equal variance",
     "V": "varying variance",
 }  # fmt: skip
+AXES = {"silhouette": "mean silhouette", "valleys": "separate clusters"}  # of other indices: "index"
 MAX_KS = 40  # columns of the heatmap
 RULES = {
     "tibs2001SEmax": "the smallest K whose gap is at least that of K + 1 minus one standard error",
@@ -49,13 +51,14 @@ def gap(display: Mapping[str, Any], vote: int | None) -> Markup:
 
 
 def index(display: Mapping[str, Any]) -> Markup:
-    """Draw the dictionary of an `Index`: silhouette, Calinski–Harabasz, Davies–Bouldin, Dunn."""
-    best = display["best"]
+    """Draw the dictionary of a `Curve`: silhouette, Calinski–Harabasz, Davies–Bouldin, Dunn, density valleys."""
+    best, name = display["best"], NAMES[display["name"]]
+    title = f"{name[:1].upper()}{name[1:]}"
     choice = None if best is None else Choice(best, f"best at K = {best}")
-    line = Line(display["name"], display["ks"], display["values"], display["errors"])
+    line = Line(title, display["ks"], display["values"], display["errors"])
     note, more = "Higher is better." if display["higher_is_better"] else "Lower is better.", display["note"]
     note += "" if more is None else f" {more[:1].upper()}{more[1:].rstrip('.')}."
-    return curves(display["name"], display["axis"], [line], choice=choice, note=note)
+    return curves(title, AXES.get(display["name"], "index"), [line], choice=choice, note=note)
 
 
 def information(display: Mapping[str, Any]) -> Markup:
@@ -107,7 +110,7 @@ def votes(display: Mapping[str, Any]) -> Markup:
         for k, share in supports
     ]
     heads = [
-        Head(vote["name"], None, "no vote" if vote["k"] is None else f"weight {vote['weight']:g}")
+        Head(NAMES[vote["criterion"]], None, "no vote" if vote["k"] is None else f"weight {vote['weight']:g}")
         for vote in display["votes"]
     ]
     grid = Matrix(
@@ -123,7 +126,7 @@ def votes(display: Mapping[str, Any]) -> Markup:
         "the frame marks the recommended K. The weight of a criterion is its weight in the combined support."
     )
     lines = [
-        [vote["name"], "–" if vote["k"] is None else str(vote["k"]), two_places(vote["confidence"]),
+        [NAMES[vote["criterion"]], "–" if vote["k"] is None else str(vote["k"]), two_places(vote["confidence"]),
          f"{vote['weight']:g}", vote["note"] or ""]
         for vote in display["votes"]
     ]  # fmt: skip
@@ -132,10 +135,10 @@ def votes(display: Mapping[str, Any]) -> Markup:
 
 
 def _row(vote: Mapping[str, Any], ks: list[int], columns: list[int]) -> list[Cell]:
-    has_weight = vote["weight"] > 0
+    name, has_weight = NAMES[vote["criterion"]], vote["weight"] > 0
     cells = []
     for i in columns:
         support, is_choice = vote["support"][i], vote["k"] == ks[i]
-        tip = f"{vote['name']}, K = {ks[i]}: support {two_places(support)}{', its choice' if is_choice else ''}"
+        tip = f"{name}, K = {ks[i]}: support {two_places(support)}{', its choice' if is_choice else ''}"
         cells.append(Cell(step_of(support if has_weight else 0.0), "✓" if is_choice else "", tip))
     return cells

@@ -1,19 +1,18 @@
 """The top of a page: its title, how the result was computed, and cards with the five main numbers."""
 
-from typing import Any
-
 from coterie.core.formatting import count
 from coterie.diagnosis.findings import join_names
 from coterie.plots import SilhouetteDisplay
 from coterie.report.formatting import short_name, two_places
-from coterie.report.html.report import Absent, Measure, Report
+from coterie.report.html.report import Absent, Measure, PageData, Report
 from coterie.web import Markup, tag
 
 MAX_NAMES = 40  # columns that are listed
 
 
-def heading(title: str, result: Any, facts: list[str], version: str) -> Markup:
+def heading(title: str, report: PageData, facts: list[str]) -> Markup:
     """The title, one line of facts, and the columns that were used and skipped."""
+    result = report.result
     rows = count(result.rows) if result.rows_used == result.rows else f"{result.rows_used:,} of {count(result.rows)}"
     kinds = {"numeric column": len(result.columns), "categorical column": len(result.categories)}
     columns = " and ".join(count(size, kind) for kind, size in kinds.items() if size)
@@ -30,7 +29,7 @@ def heading(title: str, result: Any, facts: list[str], version: str) -> Markup:
     return tag(
         "header",
         tag("h1", title),
-        tag("p", " · ".join([*line, f"coterie {version}"]), cls="facts muted"),
+        tag("p", " · ".join([*line, f"coterie {report.reproduce.versions['coterie']}"]), cls="facts muted"),
         tag("details", tag("summary", "Columns used and skipped"), tag("dl", names)),
     )
 
