@@ -8,7 +8,7 @@ import numpy as np
 from coterie.errors import InputError
 from coterie.palette import FAINT, INK, MARK
 from coterie.plots.display import Display, check_axes, check_result, label_axes, new_figure, plain_numbers
-from coterie.plots.k_axis import set_k_ticks
+from coterie.plots.k_displays import set_k_ticks
 from coterie.selection.choose_k_result import ChooseK
 from coterie.selection.votes import NAMES
 

@@ -9,7 +9,7 @@ from coterie.core.arguments import one_of
 from coterie.errors import InputError
 from coterie.palette import colours
 from coterie.plots.display import Display, caption
-from coterie.plots.k_axis import label_k_axis, mark_k, result_of
+from coterie.plots.k_displays import label_k_axis, mark_k, result_of
 from coterie.selection.choose_k_result import ChooseK
 from coterie.selection.mixture_table import CRITERIA, MixtureTable
 

@@ -20,6 +20,7 @@ from coterie.plots import DendrogramDisplay
 from coterie.plots.display import plain
 from coterie.report.build.fitted_clusters import FittedClusters, fitted_clusters
 from coterie.report.formatting import compact, number, percent, short_name, two_places
+from coterie.report.html.charts.criteria import VOTE_HEADER, vote_rows
 from coterie.report.html.charts.curves import Choice, Line, drawn_curves
 from coterie.report.html.charts.figure import cluster_name, numbers
 from coterie.report.html.charts.svg import scrollable
@@ -29,7 +30,6 @@ from coterie.report.html.styles import stylesheet as report_stylesheet
 from coterie.report.results import JobResult
 from coterie.report.text import CRITERIA, RULE_HEADER, cluster_rows, fit_line, preparation_lines, written_files
 from coterie.selection.mixture_table import CRITERIA as INFORMATION_CRITERIA
-from coterie.selection.votes import NAMES
 from coterie.web import Markup, tag
 from coterie.web.page import stylesheet as page_stylesheet
 
@@ -67,17 +67,13 @@ def _(result: selection.ChooseK) -> str:
     table = result.table()
     cells = {name: cell for name, cell in CRITERIA.items() if any(cell(row) != "–" for row in table)}
     rows = [[str(row["k"]), *(cell(row) for cell in cells.values())] for row in table]
-    votes = [
-        [NAMES[vote.criterion], "–" if vote.k is None else str(vote.k), two_places(vote.confidence),
-         f"{vote.weight:g}", vote.note or ""]
-        for vote in sorted(result.votes, key=lambda vote: -vote.weight)
-    ]  # fmt: skip
+    votes = vote_rows(sorted(result.votes, key=lambda vote: -vote.weight))
     chart = drawn_curves(
         "Support", "support of all criteria", [Line("support", result.ks.tolist(), result.support.tolist())],
         choice=Choice(result.recommended, f"K = {result.recommended}"),
     )  # fmt: skip
     best = [row["recommended"] for row in table].index(True)
-    vote_table = _numbers(["criterion", "K", "margin", "weight", "note"], votes, left=(0, 4))
+    vote_table = _numbers(VOTE_HEADER, votes, left=(0, 4))
     details = tag("details", tag("summary", "Votes of the criteria"), vote_table)
     return _result(result.heading, f"{sample}: {result.reason}", _numbers(["K", *cells], rows, best), chart, details)
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from coterie.plots import ElbowDisplay, GapDisplay, InformationDisplay, StabilityDisplay
 from coterie.report.build.report_source import ReportSource, reproducibility
-from coterie.report.html.report import Absent, ChoiceReport, Criteria, Votes
+from coterie.report.html.report import Absent, ChoiceReport, Criteria
 from coterie.report.results import Choice, ChoiceResult
 from coterie.selection import ChooseK, Curve
 from coterie.selection.choose_k import EFFORTS
@@ -36,7 +36,6 @@ def criteria(choice: Choice, details: ChooseK, by_criteria: bool) -> Criteria:
     else:
         smallest = {name: next(key for key, each in EFFORTS.items() if name in each.criteria) for name in CRITERIA}
         options = {name: f"--budget {budget}" for name, budget in smallest.items()}
-    votes = sorted(details.votes, key=lambda vote: -vote.weight)
     indices = [_without_zero_errors(results[name]) for name in INDICES if results.get(name) is not None]
     if (valleys := results.get("valleys")) is not None:
         note = "number of clusters with fewer rows between them and their neighbours than at their centers"
@@ -44,7 +43,9 @@ def criteria(choice: Choice, details: ChooseK, by_criteria: bool) -> Criteria:
         indices.append(Curve("valleys", valleys.ks, valleys.apart, valleys.best, True, errors, note))
     return Criteria(
         choice=choice,
-        votes=Votes(details.ks, details.support, choice.recommended, votes),
+        ks=details.ks,
+        support=details.support,
+        votes=sorted(details.votes, key=lambda vote: -vote.weight),
         elbow=ElbowDisplay.from_result(details),
         indices=tuple(curve for curve in indices if len(curve.ks)),
         gap=None if gap is None else GapDisplay.from_result(gap),

@@ -61,7 +61,10 @@ def build(
         map_codes = prepared.rows.expand(codes)[with_noise.rows.row_mask]
         map_space = feature_space(with_noise, threads)
     shown = cluster_map(map_space, map_codes, names, model, columns, clusters if is_all else None)
-    neighbours = _neighbours(source, map_space, map_codes, names, model, with_noise, callback)
+    neighbours: NeighbourView | Absent | None = None
+    if is_offered(map_space, source.map):
+        callback(Progress("report: neighbour map"))
+        neighbours = neighbour_view(map_space, map_codes, names, model, with_noise, seed)
     if isinstance(neighbours, NeighbourView):
         result = replace(result, neighbour_map=neighbours.summary)
     id_name, row_names = _row_names(source)
@@ -96,16 +99,6 @@ def build(
         density=density_trees(model),
         in_python=source.in_python,
     )
-
-
-def _neighbours(
-    source: ReportSource, space: FeatureSpace, codes: Codes, names: list[str], model: Any, prepared: PreparedTable,
-    callback: Callback,
-) -> NeighbourView | Absent | None:  # fmt: skip
-    if not is_offered(space, source.map):
-        return None
-    callback(Progress("report: neighbour map"))
-    return neighbour_view(space, codes, names, model, prepared, source.seed)
 
 
 def _row_names(source: ReportSource) -> tuple[str, RowNames]:

@@ -34,16 +34,6 @@ class NeighbourView:
 
 
 @dataclass(frozen=True, eq=False)
-class Votes:
-    """The support of each number of clusters by each criterion."""
-
-    ks: Array  # (m,)
-    support: Array  # (m,) of all criteria combined
-    recommended: int
-    votes: list[Vote]  # the largest weight first
-
-
-@dataclass(frozen=True, eq=False)
 class Spreads:
     """Quantiles of columns in each cluster."""
 
@@ -105,7 +95,9 @@ class Criteria:
     """The results of `choose_k`, and the criteria that were not computed."""
 
     choice: Choice
-    votes: Votes
+    ks: Array  # (m,) numbers of clusters
+    support: Array  # (m,) of each by all criteria combined
+    votes: list[Vote]  # the largest weight first
     elbow: plots.ElbowDisplay
     indices: tuple[Curve, ...] = ()
     gap: plots.GapDisplay | None = None
@@ -115,7 +107,7 @@ class Criteria:
 
     def vote(self, name: str) -> int | None:
         """The K for which the criterion `name` votes; None if it does not vote."""
-        return next((vote.k for vote in self.votes.votes if vote.criterion == name), None)
+        return next((vote.k for vote in self.votes if vote.criterion == name), None)
 
 
 @dataclass(frozen=True)

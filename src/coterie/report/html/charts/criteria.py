@@ -1,6 +1,6 @@
 """Results of `choose_k`: the votes of the criteria, and a chart for each."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from coterie.core.formatting import count
@@ -9,7 +9,8 @@ from coterie.report.formatting import two_places
 from coterie.report.html.charts.curves import Choice, Line, curves
 from coterie.report.html.charts.figure import figure, numbers
 from coterie.report.html.charts.matrix import Cell, Head, Matrix, step_of
-from coterie.selection.votes import NAMES
+from coterie.report.html.report import Criteria
+from coterie.selection.votes import NAMES, Vote
 from coterie.web import Markup
 
 STRUCTURES = {
@@ -18,6 +19,7 @@ STRUCTURES = {
     "V": "varying variance",
 }  # fmt: skip
 AXES = {"silhouette": "mean silhouette", "valleys": "separate clusters"}  # of other indices: "index"
+VOTE_HEADER = ("criterion", "K", "margin", "weight", "note")
 MAX_KS = 40  # columns of the heatmap
 RULES = {
     "tibs2001SEmax": "the smallest K whose gap is at least that of K + 1 minus one standard error",
@@ -96,22 +98,22 @@ def stability(display: Mapping[str, Any]) -> Markup:
     )  # fmt: skip
 
 
-def votes(display: Mapping[str, Any]) -> Markup:
-    """Draw the dictionary of `Votes`: a row for each criterion, a column for each K, darker for more support."""
-    ks, recommended = display["ks"], display["recommended"]
+def votes(criteria: Criteria) -> Markup:
+    """Draw the votes: a row for each criterion, a column for each K, darker for more support."""
+    ks, recommended = criteria.ks.tolist(), criteria.choice.recommended
     columns = list(range(len(ks)))
     if len(ks) > MAX_KS:  # the first K, and those with votes
-        with_votes = {recommended, *(vote["k"] for vote in display["votes"])}
+        with_votes = {recommended, *(vote.k for vote in criteria.votes)}
         columns = [i for i, k in enumerate(ks) if i < MAX_KS - len(with_votes) or k in with_votes]
-    rows = [_row(vote, ks, columns) for vote in display["votes"]]
-    supports = [(ks[i], display["support"][i]) for i in columns]
+    rows = [_row(vote, ks, columns) for vote in criteria.votes]
+    supports = [(ks[i], criteria.support[i]) for i in columns]
     combined = [
         Cell(step_of(share), f"{100 * share:.0f}", f"combined support of K = {k}: {two_places(share)}")
         for k, share in supports
     ]
     heads = [
-        Head(NAMES[vote["criterion"]], None, "no vote" if vote["k"] is None else f"weight {vote['weight']:g}")
-        for vote in display["votes"]
+        Head(NAMES[vote.criterion], None, "no vote" if vote.k is None else f"weight {vote.weight:g}")
+        for vote in criteria.votes
     ]
     grid = Matrix(
         f"Support of each K by {count(len(rows), 'criterion', 'criteria')}; {recommended} is recommended",
@@ -125,20 +127,24 @@ def votes(display: Mapping[str, Any]) -> Markup:
         "The stronger the colour, the more a criterion supports that K. ✓ marks the choice of each criterion, "
         "the frame marks the recommended K. The weight of a criterion is its weight in the combined support."
     )
-    lines = [
-        [NAMES[vote["criterion"]], "–" if vote["k"] is None else str(vote["k"]), two_places(vote["confidence"]),
-         f"{vote['weight']:g}", vote["note"] or ""]
-        for vote in display["votes"]
-    ]  # fmt: skip
-    table = numbers(["criterion", "K", "margin", "weight", "note"], lines, left=(0, 4))
+    table = numbers(VOTE_HEADER, vote_rows(criteria.votes), left=(0, 4))
     return figure("Votes of the criteria", grid.drawn(), table, note=note, slim=grid.slim())
 
 
-def _row(vote: Mapping[str, Any], ks: list[int], columns: list[int]) -> list[Cell]:
-    name, has_weight = NAMES[vote["criterion"]], vote["weight"] > 0
+def vote_rows(votes: Iterable[Vote]) -> list[list[str]]:
+    """The cells of a table of votes."""
+    return [
+        [NAMES[vote.criterion], "–" if vote.k is None else str(vote.k), two_places(vote.confidence),
+         f"{vote.weight:g}", vote.note or ""]
+        for vote in votes
+    ]  # fmt: skip
+
+
+def _row(vote: Vote, ks: list[int], columns: list[int]) -> list[Cell]:
+    name, has_weight = NAMES[vote.criterion], vote.weight > 0
     cells = []
     for i in columns:
-        support, is_choice = vote["support"][i], vote["k"] == ks[i]
+        support, is_choice = float(vote.support[i]), vote.k == ks[i]
         tip = f"{name}, K = {ks[i]}: support {two_places(support)}{', its choice' if is_choice else ''}"
         cells.append(Cell(step_of(support if has_weight else 0.0), "✓" if is_choice else "", tip))
     return cells

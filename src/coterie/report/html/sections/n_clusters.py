@@ -35,7 +35,7 @@ def n_clusters(criteria: Criteria | Absent, *, with_reason: bool) -> Markup:
     options = "; ".join(f"{join_words(names)} (add {option})" for option, names in by_option.items())
     not_computed = tag("p", f"Not computed: {options}.", cls="muted") if options else None
     grid = tag("div", drawn, cls="grid small")
-    return section("number", title, tag("p", text), votes(plain(criteria.votes)), grid, not_computed)
+    return section("number", title, tag("p", text), votes(criteria), grid, not_computed)
 
 
 def _recommendation(choice: Choice) -> str:
