@@ -39,9 +39,10 @@ def test_unstable_clusters_are_a_reason_to_doubt(penguins, mean, weak):
 @pytest.mark.parametrize("strength, weak", [("clear", False), ("weak", True), ("none", True)])
 def test_a_number_that_is_not_clear_is_a_reason_to_doubt(penguins, strength, weak):
     report = penguins[1]
-    items = sentences(replace(report, criteria=replace(report.criteria, strength=strength)))
+    choice = replace(report.criteria.choice, strength=strength)
+    items = sentences(replace(report, criteria=replace(report.criteria, choice=choice)))
     assert items[0].weak == weak
-    assert items[0].details == report.criteria.reason
+    assert items[0].details == choice.reason
 
 
 def test_a_fit_that_did_not_converge_says_so(tmp_path):

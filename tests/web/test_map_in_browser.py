@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from coterie.web import ClusterMap, page, span
-from coterie.web.png import raster
-from coterie.web.still import dot_radius, point_colours
+from coterie.web.still import dot_radius, point_colours, raster
 
 Image = pytest.importorskip("PIL.Image")
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from coterie import palette
 from coterie.errors import ParameterError
 from coterie.web import ClusterMap, Plane, ellipses_of, tick_texts, ticks
-from coterie.web.png import png, raster
+from coterie.web.still import png, raster
 
 Image = pytest.importorskip("PIL.Image")
 

@@ -16,6 +16,7 @@ from coterie.jobs import Budget, Dialect, ExportFormat, ModelMissing
 
 DATA, ALGORITHM, RUNNING, PRINTING = cli.DataOptions(), cli.AlgorithmOptions(), cli.RunOptions(), cli.PrintOptions()
 TABLE, FILES, PAGE, PLACE = cli.TableOptions(), cli.FitFileOptions(), cli.PageOptions(), cli.PlaceOptions()
+SOURCE = cli.SourceOptions()
 REPORT = Path("report.html")
 
 app = App(
@@ -130,18 +131,14 @@ def predict(
     )] = "auto",
     output: cli.TableOptions = TABLE,
     force: cli.Force = False,
-    sheet: cli.Sheet = None,
-    header_row: cli.HeaderRow = None,
-    sql: cli.Sql = None,
-    series: cli.Series = None,
+    source: cli.SourceOptions = SOURCE,
     batch_rows: cli.BatchRows = None,
     printing: cli.PrintOptions = PRINTING,
 ) -> None:  # fmt: skip
     """Assign the rows of a table to the clusters of a fitted model."""
     _run(
-        jobs.predict, jobs.PredictJob, printing, output, model=model, path=data, proba=proba, distance=distance,
-        missing=missing, force=force, batch_rows=batch_rows, sheet=sheet, header_row=header_row,
-        sql=sql, series=cli.split(series),
+        jobs.predict, jobs.PredictJob, printing, output, source, model=model, path=data, proba=proba, distance=distance,
+        missing=missing, force=force, batch_rows=batch_rows,
     )  # fmt: skip
 
 

@@ -16,18 +16,9 @@ DATA = Group("Data", sort_key=2)
 ALGORITHM = Group("Algorithm", sort_key=3)
 RUNNING = Group("Running", sort_key=4)
 
+NAME_LISTS = ("series", "columns", "exclude", "include", "one_hot", "transform", "na_values")
 Names = list[str] | None
 Json = Annotated[bool, Parameter(name="--json", help="Print the result as one JSON object.")]
-Sheet = Annotated[str | None, Parameter(group=DATA, help="Sheet of a workbook; default: the first.")]
-HeaderRow = Annotated[int | None, Parameter(
-    group=DATA, help="Line or row with the column names, counted from 1; default: it is found.",
-)]  # fmt: skip
-Sql = Annotated[str | None, Parameter(
-    group=DATA, help="Query in a DuckDB database, or about the table data in a .csv, .parquet or .ndjson file.",
-)]  # fmt: skip
-Series = Annotated[Names, Parameter(
-    group=DATA, help="Columns of a long table of series: their name, the time and the value, as in id,time,value.",
-)]  # fmt: skip
 Force = Annotated[bool, Parameter(group=FILES, help="Overwrite existing files.")]
 BatchRows = Annotated[int | None, Parameter(
     group=RUNNING,
@@ -40,19 +31,33 @@ class OptionGroup:
     """Options that are passed to a job under the same names."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Options by name."""
-        return {field.name: getattr(self, field.name) for field in fields(cast(Any, self))}
+        """Options by name; lists of names are split at commas."""
+        options = {field.name: getattr(self, field.name) for field in fields(cast(Any, self))}
+        return {name: split(value) if name in NAME_LISTS else value for name, value in options.items()}
 
 
 @Parameter(name="*", group=DATA)
 @dataclass(frozen=True)
-class DataOptions(OptionGroup):
+class SourceOptions(OptionGroup):
+    """Where the table is in its file."""
+
+    sheet: Annotated[str | None, Parameter(help="Sheet of a workbook; default: the first.")] = None
+    header_row: Annotated[int | None, Parameter(
+        help="Line or row with the column names, counted from 1; default: it is found.",
+    )] = None  # fmt: skip
+    sql: Annotated[str | None, Parameter(
+        help="Query in a DuckDB database, or about the table data in a .csv, .parquet or .ndjson file.",
+    )] = None  # fmt: skip
+    series: Annotated[Names, Parameter(
+        help="Columns of a long table of series: their name, the time and the value, as in id,time,value.",
+    )] = None  # fmt: skip
+
+
+@Parameter(name="*", group=DATA)
+@dataclass(frozen=True)
+class DataOptions(SourceOptions):
     """How the columns of a table become numbers."""
 
-    sheet: Sheet = None
-    header_row: HeaderRow = None
-    sql: Sql = None
-    series: Series = None
     columns: Annotated[Names, Parameter(
         alias="-c", help="Columns to use, separated by commas. Default: all numeric columns except identifiers.",
     )] = None  # fmt: skip
@@ -83,10 +88,6 @@ class DataOptions(OptionGroup):
     missing: Annotated[Missing, Parameter(
         help="Missing values. ignore (kmeans, gmm, mixture only): use the other values of the row.",
     )] = "error"  # fmt: skip
-
-    def as_dict(self) -> dict[str, Any]:
-        lists = ("series", "columns", "exclude", "include", "one_hot", "transform", "na_values")
-        return super().as_dict() | {name: split(getattr(self, name)) for name in lists}
 
 
 @Parameter(name="*", group=ALGORITHM)

@@ -21,10 +21,9 @@ from coterie.jobs.output_files import check_outputs, with_report
 from coterie.jobs.python_remedies import with_job_options
 from coterie.metrics import adjusted_rand_score, calinski_harabasz_score, davies_bouldin_score, inertia
 from coterie.preparation.fit_preparation import PreparedTable, prepare
-from coterie.report.build.cluster_summaries import notes, table_fields
+from coterie.report.build.cluster_summaries import notes, silhouettes, table_fields
 from coterie.report.build.fitted_model import FittedModel
 from coterie.report.build.reliability import resampling_stability
-from coterie.report.build.silhouettes import silhouettes
 from coterie.report.html.report import Absent
 from coterie.report.results import ComparisonResult, Contestant
 from coterie.selection import Sweep

@@ -39,12 +39,12 @@ from coterie.report.build.cluster_summaries import (
     not_converged,
     notes,
     shares_of_all,
+    silhouettes,
     summaries,
     table_fields,
 )
 from coterie.report.build.fitted_model import FittedModel
 from coterie.report.build.profile_table import profile_table
-from coterie.report.build.silhouettes import silhouettes
 from coterie.report.html.report import Absent, Report
 from coterie.report.results import Choice, ClusterSummary, JobResult
 from coterie.selection import ChooseK

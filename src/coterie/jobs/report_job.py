@@ -32,9 +32,8 @@ from coterie.preparation.sklearn_steps import load_preparation, read_columns
 from coterie.report.build import fit_report, python_code
 from coterie.report.build.cluster_names import names_of_model
 from coterie.report.build.cluster_rules import with_rules
-from coterie.report.build.cluster_summaries import description_notes, notes, summaries, table_fields
+from coterie.report.build.cluster_summaries import description_notes, notes, silhouettes, summaries, table_fields
 from coterie.report.build.fitted_model import FittedModel
-from coterie.report.build.silhouettes import silhouettes
 from coterie.report.html.report import Absent, Report
 from coterie.report.results import JobResult
 

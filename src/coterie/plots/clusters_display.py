@@ -8,20 +8,11 @@ import numpy as np
 from coterie.core.arguments import in_order, one_of
 from coterie.core.arrays import Array
 from coterie.core.formatting import count
-from coterie.data.row_sample import sample_groups
 from coterie.distances import pairwise
 from coterie.errors import ParameterError
 from coterie.plots.cloud import Cloud
 from coterie.plots.display import caption, drawn_display
-from coterie.plots.neighbour_map import (
-    LITTLE,
-    MIN_ROWS_AUTO,
-    ROWS,
-    ROWS_PER_CLUSTER,
-    Trust,
-    neighbour_map,
-    principal_coordinates,
-)
+from coterie.plots.neighbour_map import ROWS, Trust, is_worthwhile, neighbour_map, principal_coordinates, sample_of_map
 from coterie.plots.projection import Groups, Rows, RowsDisplay, View
 from coterie.selection.criteria import metric_of
 
@@ -45,8 +36,7 @@ class ClustersDisplay(RowsDisplay):
         if metric["metric"] == "precomputed":
             return cls._of_distances(rows, groups, map)
         view = View.of(rows, columns)
-        is_hidden = view.share is not None and view.share < LITTLE and len(rows.X) >= MIN_ROWS_AUTO
-        if map == "axes" or (map == "auto" and not is_hidden):
+        if map == "axes" or (map == "auto" and not is_worthwhile(view.share, len(rows.X))):
             return cls(Cloud.of(rows, groups, view, inner=True))
         index = _sample(groups)
         return cls._on_neighbour_map(rows, groups, pairwise(rows.X[index], **metric), index)
@@ -125,4 +115,4 @@ def clusters(
 
 
 def _sample(groups: Groups) -> Array:
-    return sample_groups(groups.codes, ROWS, min(ROWS_PER_CLUSTER, ROWS // (2 * len(groups.names) + 2)))
+    return sample_of_map(groups.codes, len(groups.names), ROWS)

@@ -1,16 +1,20 @@
-"""The objective over the iterations of a fit."""
+"""The objective over the iterations of a fit, and the lower bound of the log-likelihood that EM maximises."""
 
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from coterie.core.arrays import Array
 from coterie.core.formatting import count
 from coterie.core.rounding import first_lowest
 from coterie.errors import ParameterError
 from coterie.metrics.model_labels import check_fitted
 from coterie.palette import FAINT, INK, MARK, OKABE_ITO
-from coterie.plots.display import Display, caption, plain_numbers
+from coterie.plots.display import Display, caption, check_result, label_axes, plain_numbers
+from coterie.traces import Trace
+
+FIRST = 12  # maximum number of iterations in the main figure; the inset shows all
 
 
 class Starts:
@@ -76,8 +80,6 @@ class ConvergenceDisplay(Display):
         return cls("objective", [np.arange(len(values)) for values in histories], histories, best)._plot_into(ax)
 
     def _draw(self, ax: Any) -> None:
-        from matplotlib.ticker import MaxNLocator
-
         self.lines_ = []
         for i, (iteration, values) in enumerate(zip(self.iterations, self.values, strict=True)):
             style: dict[str, Any] = {"color": FAINT, "linewidth": 1.1}
@@ -88,11 +90,7 @@ class ConvergenceDisplay(Display):
             self._draw_bound(ax)
         last = float(self.values[self.best][-1])
         ax.axhline(last, color=MARK, linestyle=":", linewidth=1.0, zorder=0)
-        ax.set_xlabel("iteration")
-        ax.set_ylabel(self.label)
-        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-        plain_numbers(ax.yaxis)
-        ax.spines[["top", "right"]].set_visible(False)
+        _label_iterations(ax, "iteration", self.label)
         steps = round(float(self.iterations[self.best][-1]))
         restarts = f", the best of {len(self.values)} restarts" if len(self.values) > 1 else ""
         caption(ax, f"{self.label} {last:,.6g} after {count(steps, 'iteration')}{restarts}")
@@ -106,6 +104,15 @@ class ConvergenceDisplay(Display):
         )
         self.lines_[self.best].set_label("log-likelihood")
         ax.legend(loc="lower right", frameon=False, fontsize=9)
+
+
+def _label_iterations(ax: Any, x: str, y: str) -> None:
+    """Label the axes of a curve over iterations, with ticks at whole numbers."""
+    from matplotlib.ticker import MaxNLocator
+
+    label_axes(ax, x, y)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    plain_numbers(ax.yaxis)
 
 
 def convergence(model: Any, *, ax: Any = None) -> Any:
@@ -139,3 +146,113 @@ def convergence(model: Any, *, ax: Any = None) -> Any:
     if isinstance(model, Starts):
         return ConvergenceDisplay.from_result(model, ax=ax)._drawn()
     return ConvergenceDisplay.from_estimator(model, ax=ax)._drawn()
+
+
+@dataclass(eq=False, repr=False)
+class BoundDisplay(Display):
+    """The log-likelihood and its lower bound after every half step of EM."""
+
+    kind: ClassVar[str] = "bound"
+    size: ClassVar[tuple[float, float]] = (7.2, 4.8)
+    label: str  # name of the objective
+    steps: list[str]  # (m,) "E" or "M"
+    iterations: Array  # (m,) number of M-steps
+    objective: Array  # (m,)
+    bound: Array  # (m,)
+
+    @classmethod
+    def from_result(cls, trace: Trace, *, ax: Any = None) -> Self:
+        """Bound from the result of `fit_trace` of a mixture."""
+        check_result("trace", trace, (Trace,), "fit_trace")
+        steps = [step for step in trace.steps if step.bound is not None]
+        if not steps:
+            raise ParameterError(
+                f"the trace of {type(trace.model).__name__} has no bound of a log-likelihood: use a trace of "
+                "GaussianMixture or Mixture; plots.animate supports all traces"
+            )
+        return cls(
+            trace.objective,
+            [step.kind for step in steps],
+            np.array([step.iteration for step in steps]),
+            np.array([step.objective for step in steps]),
+            np.array([step.bound for step in steps], dtype=np.float64),
+        )._plot_into(ax)
+
+    @property
+    def gaps(self) -> Array:
+        """KL divergence of the responsibilities from those of the new parameters, after each M-step."""
+        is_m = np.array(self.steps) == "M"
+        gaps: Array = (self.objective - self.bound)[is_m]
+        return gaps
+
+    def _draw(self, ax: Any) -> None:
+        x = self.iterations - 0.5 * (np.array(self.steps) == "M")
+        above = ax.plot(x, self.objective, color=INK, linewidth=1.8, label=self.label)
+        below = ax.plot(x, self.bound, color=OKABE_ITO[1], linewidth=1.4, marker="o", markersize=3, label="lower bound")
+        self.lines_ = [*above, *below]
+        self.kl_ = ax.fill_between(x, self.bound, self.objective, color=OKABE_ITO[1], alpha=0.22, linewidth=0)
+        last, after = int(self.iterations[-1]), self.iterations[np.array(self.steps) == "E"]
+        shown = min(FIRST, int(np.count_nonzero(np.cumprod(np.diff(after) == 1))))  # the first that were all recorded
+        ax.set_xlim(-0.3, shown + 0.5)
+        seen = self.bound[x <= shown + 0.5]
+        climb, height = float(np.ptp(seen)), abs(float(seen[-1]))
+        padding = 0.06 * climb if climb > 1e-9 * height else 1e-3 * max(height, 1.0)
+        ax.set_ylim(float(seen.min()) - padding, float(self.objective[x <= shown + 0.5].max()) + 3 * padding)
+        _label_iterations(ax, "iteration (M-steps half way)", self.label)
+        ax.legend(loc="upper left", frameon=False, fontsize=9, bbox_to_anchor=(0.0, 1.0))
+        self._draw_gaps(ax)
+        iterations = f"the first {shown} of {last} iterations" if last > shown else count(last, "iteration")
+        caption(ax, f"E-steps close the gap, M-steps raise the bound; {iterations}")
+
+    def _draw_gaps(self, ax: Any) -> None:
+        """Draw the gap after each M-step of the whole fit, as an inset."""
+        gaps = self.gaps
+        is_positive = gaps > 0
+        if not is_positive.any():
+            return
+        inset = ax.inset_axes((0.5, 0.14, 0.47, 0.42))
+        after = self.iterations[np.array(self.steps) == "M"]
+        self.gaps_ = inset.plot(
+            after[is_positive], gaps[is_positive], color=OKABE_ITO[1], linewidth=1.2, marker="o", markersize=2.5
+        )
+        inset.set_yscale("log")
+        inset.set_title("gap (KL) after each M-step", fontsize=8.5, loc="left")
+        inset.tick_params(labelsize=7.5)
+        inset.set_facecolor("white")
+        inset.spines[["top", "right"]].set_visible(False)
+        inset.grid(axis="y", color=FAINT, linewidth=0.5)
+
+
+def bound(trace: Trace, *, ax: Any = None) -> Any:
+    r"""Draw the log-likelihood and its lower bound (Jensen's inequality) after every half step of EM.
+
+    .. math:: J(q, \theta) = \sum_i w_i \sum_k q_{ik} \log \frac{p(x_i, k; \theta)}{q_{ik}}
+              = L(\theta) - \sum_i w_i \mathrm{KL}(q_i \| p(\cdot \mid x_i; \theta)) \le L(\theta)
+
+    After a (soft) E-step, q is the posterior and the bound equals the log-likelihood. An M-step raises the bound, and
+    the log-likelihood by at least as much. The difference is the KL divergence, which the inset shows. If there is a
+    prior, both include its log density.
+
+    Parameters
+    ----------
+    trace : coterie.traces.Trace
+        The result of `fit_trace` of a mixture.
+    ax : matplotlib Axes or None, default=None
+        Axes to draw into. None creates a new figure.
+
+    Returns
+    -------
+    BoundDisplay
+        Notebooks show it as a picture. `ax_` and `figure_` are its Axes and figure.
+
+    Examples
+    --------
+    >>> from coterie import GaussianMixture, plots
+    >>> from coterie.datasets import make_blobs
+    >>> X, _ = make_blobs(300, 2, centers=3, cluster_std=1.5, random_state=0)
+    >>> trace = GaussianMixture(3, init_params="random", random_state=0).fit_trace(X)
+    >>> ax = plots.bound(trace)
+    >>> ax.get_ylabel()
+    'penalised log-likelihood'
+    """
+    return BoundDisplay.from_result(trace, ax=ax)._drawn()

@@ -7,8 +7,8 @@ import numpy as np
 
 from coterie.errors import InputError
 from coterie.palette import FAINT, INK, MARK
-from coterie.plots.display import Display, check_axes, check_result, new_figure, plain_numbers
-from coterie.plots.k_axis import set_k_ticks
+from coterie.plots.display import Display, check_axes, check_result, label_axes, new_figure, plain_numbers
+from coterie.plots.k_displays import set_k_ticks
 from coterie.selection.choose_k_result import ChooseK
 from coterie.selection.votes import NAMES
 
@@ -120,8 +120,6 @@ def _draw(ax: Any, panel: Panel, recommended: int) -> None:
         ax.errorbar(panel.ks, panel.values, yerr=panel.errors, color=INK, marker="o", markersize=3, linewidth=1.2)
         at = np.flatnonzero(panel.ks == panel.best)
         ax.plot(panel.ks[at], panel.values[at], "o", markersize=9, markerfacecolor="none", color=MARK)
-    ax.set_ylabel(panel.title + ("\n(lower is better)" if panel.name in LOWER else ""))
-    ax.set_xlabel("K")
+    label_axes(ax, "K", panel.title + ("\n(lower is better)" if panel.name in LOWER else ""))
     set_k_ticks(ax, panel.ks, TICKS)
     plain_numbers(ax.yaxis)
-    ax.spines[["top", "right"]].set_visible(False)

@@ -158,6 +158,13 @@ def format_number(value: float) -> str:
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}"
 
 
+def label_axes(ax: Any, x: str, y: str) -> None:
+    """Label both axes, and leave out the frame at the top and at the right."""
+    ax.set_xlabel(x)
+    ax.set_ylabel(y)
+    ax.spines[["top", "right"]].set_visible(False)
+
+
 def plain_numbers(axis: Any) -> None:
     """Label ticks with full numbers, without matplotlib's common offset."""
     from matplotlib.ticker import ScalarFormatter

@@ -9,7 +9,7 @@ from coterie.core.arguments import one_of
 from coterie.errors import InputError
 from coterie.palette import colours
 from coterie.plots.display import Display, caption
-from coterie.plots.k_axis import label_k_axis, mark_k, result_of
+from coterie.plots.k_displays import label_k_axis, mark_k, result_of
 from coterie.selection.choose_k_result import ChooseK
 from coterie.selection.mixture_table import CRITERIA, MixtureTable
 
@@ -50,8 +50,8 @@ class InformationDisplay(Display):
         label_k_axis(ax, self.ks, f"{self.criterion.upper()} (lower is better)")
         ax.set_xlabel("number of components K")
         k, structure = self.best
-        value = float(self.values[self.ks == k, self.structures.index(structure)][0])
-        self.choice_ = mark_k(ax, k, value, f"{structure}, K = {k}")
+        values = self.values[:, self.structures.index(structure)]
+        self.choice_ = mark_k(ax, self.ks, values, k, f"{structure}, K = {k}")
         ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize=9)
         caption(ax, f"{self.criterion.upper()} of each covariance structure")
 

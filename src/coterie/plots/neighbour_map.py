@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from coterie.core.arrays import Array
 from coterie.core.formatting import count
+from coterie.data.row_sample import sample_groups
 from coterie.distances import pairwise
 from coterie.errors import InputError
 
@@ -52,6 +53,16 @@ class NeighbourMap:
     rows: Array  # (m,) indices of the rows: all, or a sample
     points: Array  # (m, 2)
     trust: Trust
+
+
+def is_worthwhile(share: float | None, n: int) -> bool:
+    """Whether a map of n rows is chosen automatically: two principal axes show little of the variance."""
+    return share is not None and share < LITTLE and n >= MIN_ROWS_AUTO
+
+
+def sample_of_map(codes: Array, k: int, max_rows: int) -> Array:
+    """Indices of the rows on a map: all, or a random sample with some rows of each of k clusters."""
+    return sample_groups(codes, max_rows, min(ROWS_PER_CLUSTER, max_rows // (2 * k + 2)))
 
 
 def neighbour_map(D: Array, rows: Array, sample_weight: Array | None = None, random_state: int = 0) -> NeighbourMap:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from coterie import selection
 from coterie.core.formatting import count
 from coterie.core.protocols import is_estimator
 from coterie.diagnosis.diagnosis import Diagnosis
@@ -19,28 +20,16 @@ from coterie.plots import DendrogramDisplay
 from coterie.plots.display import plain
 from coterie.report.build.fitted_clusters import FittedClusters, fitted_clusters
 from coterie.report.formatting import compact, number, percent, short_name, two_places
+from coterie.report.html.charts.criteria import VOTE_HEADER, vote_rows
 from coterie.report.html.charts.curves import Choice, Line, drawn_curves
-from coterie.report.html.charts.dendrogram import dendrogram
 from coterie.report.html.charts.figure import cluster_name, numbers
 from coterie.report.html.charts.svg import scrollable
+from coterie.report.html.charts.trees import dendrogram
 from coterie.report.html.sections.diagnosis import findings
 from coterie.report.html.styles import stylesheet as report_stylesheet
 from coterie.report.results import JobResult
 from coterie.report.text import CRITERIA, RULE_HEADER, cluster_rows, fit_line, preparation_lines, written_files
-from coterie.selection import (
-    ChooseK,
-    Curve,
-    DendrogramGap,
-    Gap,
-    Knee,
-    MixtureTable,
-    Splitting,
-    Stability,
-    Sweep,
-    Tendency,
-)  # fmt: skip
 from coterie.selection.mixture_table import CRITERIA as INFORMATION_CRITERIA
-from coterie.selection.votes import NAMES
 from coterie.web import Markup, tag
 from coterie.web.page import stylesheet as page_stylesheet
 
@@ -73,43 +62,34 @@ def as_html(result: Any) -> str | None:
 
 
 @as_html.register
-def _(result: ChooseK) -> str:
+def _(result: selection.ChooseK) -> str:
     sample = "" if result.rows == result.n else f" (from a sample of {result.rows:,} of {result.n:,} rows)"
     table = result.table()
     cells = {name: cell for name, cell in CRITERIA.items() if any(cell(row) != "–" for row in table)}
     rows = [[str(row["k"]), *(cell(row) for cell in cells.values())] for row in table]
-    votes = [
-        [NAMES[vote.criterion], "–" if vote.k is None else str(vote.k), two_places(vote.confidence),
-         f"{vote.weight:g}", vote.note or ""]
-        for vote in sorted(result.votes, key=lambda vote: -vote.weight)
-    ]  # fmt: skip
+    votes = vote_rows(sorted(result.votes, key=lambda vote: -vote.weight))
     chart = drawn_curves(
         "Support", "support of all criteria", [Line("support", result.ks.tolist(), result.support.tolist())],
         choice=Choice(result.recommended, f"K = {result.recommended}"),
     )  # fmt: skip
     best = [row["recommended"] for row in table].index(True)
-    return _block(
-        tag("p", tag("strong", result.heading), f"{sample}: {result.reason}"),
-        _beside(_numbers(["K", *cells], rows, best), chart),
-        tag("details", tag("summary", "Votes of the criteria"),
-            _numbers(["criterion", "K", "margin", "weight", "note"], votes, left=(0, 4))),
-    )  # fmt: skip
+    vote_table = _numbers(VOTE_HEADER, votes, left=(0, 4))
+    details = tag("details", tag("summary", "Votes of the criteria"), vote_table)
+    return _result(result.heading, f"{sample}: {result.reason}", _numbers(["K", *cells], rows, best), chart, details)
 
 
 @as_html.register
-def _(result: Sweep) -> str:
+def _(result: selection.Sweep) -> str:
     line = Line("objective", result.ks.tolist(), result.objectives.tolist())
     model = type(result.models[0]).__name__
     ks = count(len(result.ks), "number of clusters", "numbers of clusters")
     note = f": {ks}, {count(len(result.labels[0]))}. The objective falls with K, so it does not choose K."
-    return _block(
-        tag("p", tag("strong", f"Sweep of {model}"), note),
-        _beside(_dicts(result.table()), drawn_curves("Objective", "objective", [line])),
-    )  # fmt: skip
+    chart = drawn_curves("Objective", "objective", [line])
+    return _result(f"Sweep of {model}", note, _dicts(result.table()), chart)
 
 
 @as_html.register
-def _(result: Curve) -> str:
+def _(result: selection.Curve) -> str:
     errors = None if result.errors is None else result.errors.tolist()
     name = result.name.replace("_", " ")
     choice = None if result.best is None else Choice(result.best, f"best at K = {result.best}")
@@ -117,23 +97,21 @@ def _(result: Curve) -> str:
     direction = "Higher is better." if result.higher_is_better else "Lower is better."
     note = f"{direction} {result.note[:1].upper()}{result.note[1:]}." if result.note else direction
     chart = drawn_curves(name, name, [line], choice=choice) if len(result.ks) else None
-    return _block(tag("p", tag("strong", name), f": {note}"), _beside(_dicts(result.table()), chart))
+    return _result(name, f": {note}", _dicts(result.table()), chart)
 
 
 @as_html.register
-def _(result: Gap) -> str:
+def _(result: selection.Gap) -> str:
     k = result.recommended
     line = Line("gap", result.ks.tolist(), result.gap.tolist(), result.se.tolist())
     chart = drawn_curves("Gap statistic", "gap ± standard error", [line], choice=Choice(k, f"K = {k}"))
     references = count(len(result.reference_log_w), "reference data set")
-    return _block(
-        tag("p", tag("strong", f"K = {k}"), f" by the gap statistic (rule {result.rule}, {references})"),
-        _beside(_dicts(result.table()), chart),
-    )
+    note = f" by the gap statistic (rule {result.rule}, {references})"
+    return _result(f"K = {k}", note, _dicts(result.table()), chart)
 
 
 @as_html.register
-def _(result: Stability) -> str:
+def _(result: selection.Stability) -> str:
     line = Line("stability", result.ks.tolist(), result.mean.tolist(), result.standard_error.tolist())
     pairs = zip(result.ks.tolist(), result.clusters, strict=True)
     dots = [(k, float(value)) for k, values in pairs for value in values if np.isfinite(value)]
@@ -145,11 +123,11 @@ def _(result: Stability) -> str:
     verdict = f"No K reaches {result.threshold:g}." if best is None else f"{best} clusters are stable."
     measure = {"adjusted_rand": "adjusted Rand index"}.get(result.measure, result.measure.replace("_", " "))
     note = f" Mean {measure} of {count(result.values.shape[1], 'resample')} ({result.resampling})."
-    return _block(tag("p", tag("strong", verdict), note), _beside(_dicts(result.table()), chart))
+    return _result(verdict, note, _dicts(result.table()), chart)
 
 
 @as_html.register
-def _(result: MixtureTable) -> str:
+def _(result: selection.MixtureTable) -> str:
     best = result.best(3)
     lines = []
     for name, colour, values in zip(result.structures, colours(len(result.structures)), result.bic.T, strict=True):
@@ -168,14 +146,12 @@ def _(result: MixtureTable) -> str:
     heading = "no valid fit" if not best else f"{best[0].structure} with {count(best[0].k, 'component')}"
     table = _numbers(["criterion", "best (value)", "second", "third"], first)
     bic = _dicts(result.table(), best=None if not best else result.ks.tolist().index(best[0].k))
-    return _block(
-        tag("p", tag("strong", heading), " by BIC; lower is better."),
-        _beside([table, tag("details", tag("summary", "BIC of all mixtures"), bic)], chart),
-    )
+    tables = [table, tag("details", tag("summary", "BIC of all mixtures"), bic)]
+    return _result(heading, " by BIC; lower is better.", tables, chart)
 
 
 @as_html.register
-def _(result: Tendency) -> str:
+def _(result: selection.Tendency) -> str:
     mean, deviation = result.by_chance
     verdict = "The data have clusters." if result.clustered else "No evidence of clusters."
     rows = [
@@ -183,21 +159,21 @@ def _(result: Tendency) -> str:
         ["best silhouette without clusters", f"{two_places(mean)} ± {deviation:.2f}"],
         ["p-value", number(result.p_value)],
     ]
-    return _block(tag("p", tag("strong", verdict)), _numbers(["measure", "value"], rows))
+    return _titled(verdict, "", _numbers(["measure", "value"], rows))
 
 
 @as_html.register
-def _(result: DendrogramGap) -> str:
+def _(result: selection.DendrogramGap) -> str:
     k = result.best
     line = Line("jump", result.ks.tolist(), result.jumps.tolist())
     chart = drawn_curves("Jumps", "jump of the merge heights", [line], choice=Choice(k, f"K = {k}"))
     note = f", the largest jump of the merge heights (clarity {result.clarity:.2g})"
     best = result.ks.tolist().index(k) if k in result.ks else None
-    return _block(tag("p", tag("strong", f"K = {k}"), note), _beside(_dicts(result.table(), best=best), chart))
+    return _result(f"K = {k}", note, _dicts(result.table(), best=best), chart)
 
 
 @as_html.register
-def _(result: Knee) -> str:
+def _(result: selection.Knee) -> str:
     x, y = result.points.T.tolist()
     chart = None
     if all(value.is_integer() for value in x):  # ticks are whole numbers
@@ -208,13 +184,13 @@ def _(result: Knee) -> str:
     rows = [[number(a), number(b), f"{height:.3f}"] for a, b, height in zip(x, y, result.difference, strict=True)]
     best = x.index(result.x) if result.x is not None else None
     table = _numbers(["x", "y", "height above the diagonal"], rows, best)
-    return _block(tag("p", tag("strong", heading), note), _beside(table, chart))
+    return _result(heading, note, table, chart)
 
 
 @as_html.register
-def _(result: Splitting) -> str:
+def _(result: selection.Splitting) -> str:
     note = f", inertia {number(result.inertia)}, BIC {number(result.bic)}"
-    return _block(tag("p", tag("strong", count(result.n_clusters, "cluster")), note), _dicts(result.table()))
+    return _titled(count(result.n_clusters, "cluster"), note, _dicts(result.table()))
 
 
 @as_html.register
@@ -236,12 +212,9 @@ def _(result: Explanation) -> str:
     if result.cost_ratio is not None:
         leaves = count(len(result), "leaf", "leaves")
         cost = tag("p", f"A tree of thresholds with {leaves} has {result.cost_text}.", cls="muted")
-    heading = tag("strong", f"Rules of {count(len(result), 'cluster')}")
     note = ". Coverage: share of the cluster that fits its rule. Precision: share of the rows that fit that is in it."
-    return _block(
-        tag("p", heading, note),
-        _numbers(["cluster", "rows", "coverage", "precision", "rule"], rows, left=(0, 4)), cost,
-    )  # fmt: skip
+    table = _numbers(["cluster", "rows", "coverage", "precision", "rule"], rows, left=(0, 4))
+    return _titled(f"Rules of {count(len(result), 'cluster')}", note, table, cost)
 
 
 @as_html.register
@@ -249,8 +222,8 @@ def _(result: LinkageMatrix) -> str | None:
     if not result.is_tree():
         return None  # a slice, or the result of arithmetic: notebooks show its text
     display = DendrogramDisplay.from_result(result)
-    title = tag("strong", f"Tree of {count(display.n)}")
-    return _block(tag("p", title, f": a matrix {result.shape} in SciPy's format."), _tree(display, result.method))
+    note = f": a matrix {result.shape} in SciPy's format."
+    return _titled(f"Tree of {count(display.n)}", note, _tree(display, result.method))
 
 
 @as_html.register
@@ -280,9 +253,9 @@ def _tree(display: DendrogramDisplay, method: str) -> Markup:
 
 def _clusters(clusters: FittedClusters) -> list[Markup]:
     """The clusters of a fitted model: sizes, and the columns in which each stands out."""
-    shown = sorted(range(clusters.k), key=lambda j: -clusters.shares[j])[:MAX_CLUSTERS]
-    shown = sorted(shown)
+    shown = sorted(sorted(range(clusters.k), key=lambda j: -clusters.shares[j])[:MAX_CLUSTERS])
     header = ["cluster", *(["rows"] if clusters.sizes is not None else []), "share"]
+    header += ["stands out by"] if clusters.traits is not None else []
     largest = max(clusters.shares) or 1.0
     shades = colours(clusters.k)
     rows: list[list[Any]] = []
@@ -290,14 +263,11 @@ def _clusters(clusters: FittedClusters) -> list[Markup]:
         bar = tag("rect", width=round(60 * clusters.shares[j] / largest, 1), height=8, rx=2, fill=shades[j])
         bar = tag("svg", bar, viewBox="0 0 60 8", width=60, height=8, cls="portion", aria_hidden="true")
         sizes = [] if clusters.sizes is None else [f"{clusters.sizes[j]:,}"]
-        rows.append([cluster_name(shades[j], str(j)), *sizes, [bar, percent(clusters.shares[j])]])
+        traits = [] if clusters.traits is None else [_traits(clusters.traits[j])]
+        rows.append([cluster_name(shades[j], str(j)), *sizes, [bar, percent(clusters.shares[j])], *traits])
+    table, notes = _numbers(header, rows), []
     if clusters.traits is not None:
-        header.append("stands out by")
-        for row, j in zip(rows, shown, strict=True):
-            row.append(_traits(clusters.traits[j]))
-    table = _numbers(header, rows, left=(0, *([len(header) - 1] if clusters.traits is not None else [])))
-    notes = []
-    if clusters.traits is not None:
+        table = _numbers(header, rows, left=(0, len(header) - 1))
         notes.append("Value of the center, and mean of all centers, in the units of X.")
     if len(shown) < clusters.k:
         notes.append(f"The {len(shown)} largest of {clusters.k:,} clusters.")
@@ -337,9 +307,15 @@ def _numbers(
     return tag("div", numbers(header, marked[:MAX_ROWS], left), note, cls="scroll")
 
 
-def _beside(table: Any, chart: Any) -> Markup:
-    """A table and a chart, side by side where there is space."""
-    return tag("div", tag("div", table), tag("div", chart, cls="drawing") if chart is not None else None, cls="side")
+def _result(heading: str, note: str, table: Any, chart: Any, details: Any = None) -> str:
+    """A heading with a note, and a table and a chart, side by side where there is space."""
+    drawing = tag("div", chart, cls="drawing") if chart is not None else None
+    beside = tag("div", tag("div", table), drawing, cls="side")
+    return _titled(heading, note, beside, details)
+
+
+def _titled(heading: str, note: str, *content: Any) -> str:
+    return _block(tag("p", tag("strong", heading), note), *content)
 
 
 def _block(*content: Any) -> str:

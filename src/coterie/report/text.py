@@ -5,18 +5,9 @@ from functools import singledispatch
 from typing import Any
 
 from coterie.core.formatting import count, first_names, format_bytes, table_lines
+from coterie.report import results
 from coterie.report.formatting import number, trait_text, two_places, without_traits
 from coterie.report.inspection import CompiledKernels, MachineInfo, ModelInfo, TableInfo
-from coterie.report.results import (
-    Choice,
-    ChoiceResult,
-    ComparisonResult,
-    ExportResult,
-    JobResult,
-    LabelComparison,
-    PredictionResult,
-    TableResult,
-)
 
 MARK = " ◀"
 CHOICE_MARKS = {"clear": "✓", "weak": "?", "none": "?"}  # a tick only where there is no doubt
@@ -35,7 +26,7 @@ def as_text(result: object) -> str:
 
 
 @as_text.register
-def _(result: JobResult) -> str:
+def _(result: results.JobResult) -> str:
     """The data and its preparation, the fit, the clusters, and the files written."""
     lines = [
         *preparation_lines(result),
@@ -48,7 +39,7 @@ def _(result: JobResult) -> str:
 
 
 @as_text.register
-def _(result: ChoiceResult) -> str:
+def _(result: results.ChoiceResult) -> str:
     """The data, the table of criteria, the reason, and the votes."""
     votes = [
         [vote.criterion, "–" if vote.k is None else str(vote.k), two_places(vote.confidence), f"{vote.weight:g}"]
@@ -60,7 +51,7 @@ def _(result: ChoiceResult) -> str:
 
 
 @as_text.register
-def _(result: ComparisonResult) -> str:
+def _(result: results.ComparisonResult) -> str:
     """A line for each run, and the agreement of the best runs."""
     has_several_ks = len(result.runs) > len(result.agreement)
     rows = [
@@ -84,7 +75,7 @@ def _(result: ComparisonResult) -> str:
 
 
 @as_text.register
-def _(result: PredictionResult) -> str:
+def _(result: results.PredictionResult) -> str:
     """The table, and the number of rows in each cluster."""
     names = {-1: "noise", **(result.names or {})}
     rows = [
@@ -101,7 +92,7 @@ def _(result: PredictionResult) -> str:
 
 
 @as_text.register
-def _(result: LabelComparison) -> str:
+def _(result: results.LabelComparison) -> str:
     """The agreement, the table of both labels, and the number of rows that moved."""
     rows = [[label, *(f"{cell:,}" for cell in cells)] for label, cells in
             zip(result.labels_before, result.table, strict=True)]  # fmt: skip
@@ -123,7 +114,7 @@ def _(result: LabelComparison) -> str:
 
 
 @as_text.register
-def _(result: ExportResult) -> str:
+def _(result: results.ExportResult) -> str:
     """The model, the columns that it needs, and the file."""
     return (
         f"{result.model}  {result.estimator} · {count(result.clusters, 'cluster')}\n"
@@ -198,7 +189,7 @@ def _(result: CompiledKernels) -> str:
     )
 
 
-def preparation_lines(result: TableResult) -> list[str]:
+def preparation_lines(result: results.TableResult) -> list[str]:
     """The table, and how it was prepared."""
     names = [column.name for column in result.skipped]
     note = f" (skipped: {first_names(names)})" if names else ""
@@ -210,7 +201,7 @@ def preparation_lines(result: TableResult) -> list[str]:
     ]
 
 
-def _page_lines(result: TableResult) -> list[str]:
+def _page_lines(result: results.TableResult) -> list[str]:
     """The line about the report, if one was written."""
     if result.report is None:
         return []
@@ -218,12 +209,12 @@ def _page_lines(result: TableResult) -> list[str]:
     return [f"wrote {result.report} (report{size})"]
 
 
-def _output_line(result: JobResult | PredictionResult, note: str = "") -> str:
+def _output_line(result: results.JobResult | results.PredictionResult, note: str = "") -> str:
     added = "".join(f", + {name}" for name in result.added)
     return f"wrote {result.output} ({count(result.rows)}{added}{note})"
 
 
-def fit_line(result: JobResult) -> str:
+def fit_line(result: results.JobResult) -> str:
     """The algorithm, its scores and its iterations."""
     parts = [f"{result.title}, k = {result.k:,}", *(f"{name} {number(value)}" for name, value in result.scores.items())]
     if result.iterations is not None:
@@ -235,7 +226,7 @@ def fit_line(result: JobResult) -> str:
     return " · ".join([*parts, *(f"{what}{time:.2f} s" for what, time in times.items() if time is not None)])
 
 
-def written_files(result: JobResult) -> list[str]:
+def written_files(result: results.JobResult) -> list[str]:
     """A line for each file that the job wrote."""
     lines = []
     if result.output is not None:
@@ -247,7 +238,7 @@ def written_files(result: JobResult) -> list[str]:
     return [*lines, *_page_lines(result)]
 
 
-def cluster_rows(result: JobResult) -> list[list[str]]:
+def cluster_rows(result: results.JobResult) -> list[list[str]]:
     """The cells of the table of clusters, with its header."""
     has_silhouettes = any(cluster.silhouette is not None for cluster in result.clusters)
     share = "share" if result.weight is None else "share of weight"
@@ -265,7 +256,7 @@ def cluster_rows(result: JobResult) -> list[list[str]]:
     return rows
 
 
-def _rule_lines(result: JobResult) -> list[str]:
+def _rule_lines(result: results.JobResult) -> list[str]:
     """The rule of each cluster, if rules were searched."""
     rules = [[cluster.display_name, str(cluster.rule)] for cluster in result.clusters if cluster.rule is not None]
     if not rules:
@@ -273,7 +264,7 @@ def _rule_lines(result: JobResult) -> list[str]:
     return ["", *table_lines([["cluster", RULE_HEADER], *rules], left=[1])]
 
 
-def _choice_lines(choice: Choice) -> list[str]:
+def _choice_lines(choice: results.Choice) -> list[str]:
     """A table with a line for each K, the recommended K marked, and the reason."""
     cells = {name: cell for name, cell in CRITERIA.items() if any(cell(row) != "–" for row in choice.table)}
     rows = [

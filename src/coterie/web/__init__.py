@@ -2,11 +2,10 @@
 
 from coterie.web.clustermap import ClusterMap, beyond_text, swatch
 from coterie.web.density import Densities, Density
-from coterie.web.limits import beyond_counts, inner_range, outward
 from coterie.web.markup import Markup, tag
 from coterie.web.packing import box_of, pack_labels, pack_points, pack_rgb, span
 from coterie.web.page import embedded, page
-from coterie.web.plane import Plane, tick_texts, ticks
+from coterie.web.plane import Plane, beyond_counts, inner_range, outward, tick_texts, ticks
 from coterie.web.player import player, player_page
 from coterie.web.still import ellipses_of
 

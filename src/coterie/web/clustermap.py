@@ -12,9 +12,9 @@ from coterie.core.formatting import count
 from coterie.errors import ParameterError
 from coterie.palette import NOISE, colours
 from coterie.web.density import Densities, Density
-from coterie.web.limits import beyond_counts, inner_range
 from coterie.web.markup import Markup, tag
 from coterie.web.packing import pack_labels, pack_values, span
+from coterie.web.plane import beyond_counts, inner_range
 from coterie.web.still import MANY, ellipses_of, point_colours, still
 
 MAX_CHARACTERS = 200_000  # maximum size of the packed densities

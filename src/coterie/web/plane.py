@@ -1,4 +1,4 @@
-"""The coordinate system of an SVG chart, its axes, and ticks at round numbers."""
+"""The coordinate system of an SVG chart: axes, round ticks, and limits that a few far rows do not stretch."""
 
 import math
 from dataclasses import dataclass, field
@@ -6,9 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from coterie.core.arrays import Array
 from coterie.web.markup import Markup, joined, tag
 
 LETTER = 6.6  # approximate width of a character of a tick label, in pixels
+MIN_VALUES = 10  # with fewer values, all are within the limits
+FAR_SHARE = 0.02  # maximum share of the values that may be beyond each end
+SLACK = 0.3  # space for rows that a sample lacks, as a share of the range of the middle
+SQUEEZED = 4.0  # all values are within the limits, unless this makes the axis so many times as long
 
 
 @dataclass(frozen=True)
@@ -60,9 +65,8 @@ class Plane:
 
     def x_axis(self, label: str, values: list[float] | None = None, texts: list[str] | None = None) -> Markup:
         """Return the horizontal axis: line, ticks, tick labels and name."""
-        values = (
-            ticks(self.box[0], self.box[1], max(2, int(self.right - self.left) // 90)) if values is None else values
-        )
+        if values is None:
+            values = ticks(self.box[0], self.box[1], max(2, int(self.right - self.left) // 90))
         texts = tick_texts(values) if texts is None else texts
         marks = [
             joined(
@@ -76,21 +80,17 @@ class Plane:
         name = tag("text", label, cls="axis-text", x=middle, y=self.bottom + 38, text_anchor="middle")
         return tag("g", line, marks, name, cls="x-axis")
 
-    def y_axis(
-        self, label: str, values: list[float] | None = None, texts: list[str] | None = None, *, grid: bool = False
-    ) -> Markup:
+    def y_axis(self, label: str, values: list[float] | None = None, *, grid: bool = False) -> Markup:
         """Return the vertical axis: ticks or grid lines, tick labels and the rotated name."""
-        values = (
-            ticks(self.box[2], self.box[3], max(2, int(self.bottom - self.top) // 55)) if values is None else values
-        )
-        texts = tick_texts(values) if texts is None else texts
+        if values is None:
+            values = ticks(self.box[2], self.box[3], max(2, int(self.bottom - self.top) // 55))
         end, kind = (self.right, "grid") if grid else (self.left - 5, "tick")
         marks = [
             joined(
                 tag("line", cls=kind, x1=self.left, x2=end, y1=self.y(v), y2=self.y(v)),
                 tag("text", text, cls="tick-text", x=self.left - 9, y=self.y(v) + 4, text_anchor="end"),
             )
-            for v, text in zip(values, texts, strict=True)
+            for v, text in zip(values, tick_texts(values), strict=True)
         ]
         line = None if grid else tag("line", cls="axis", x1=self.left, x2=self.left, y1=self.top, y2=self.bottom)
         middle = (self.top + self.bottom) / 2
@@ -140,3 +140,47 @@ def tick_texts(values: list[float]) -> list[str]:
 def _decimals(value: float, step: float) -> str:
     digits = next((d for d in range(9) if abs(round(step, d) - step) < 1e-6 * step), 9)
     return f"{value:,.{digits}f}".replace("-", "−")
+
+
+def inner_range(values: Any, low: float | None = None, high: float | None = None) -> tuple[float, float]:
+    """Return the minimum and maximum of the values, without a few that are far from all others.
+
+    A value is far if its distance from the middle 96 % of the values is larger than their range. `low` and `high` are
+    the minimum and maximum of all rows, if `values` are a sample of them.
+
+    Examples
+    --------
+    >>> from coterie.web.plane import inner_range
+    >>> inner_range([*range(50), 1_000_000])
+    (0.0, 49.0)
+    >>> inner_range([*range(50), 100])
+    (0.0, 100.0)
+    """
+    x = np.asarray(values, dtype=np.float64)
+    slack = SLACK if low is not None or high is not None else 0.0
+    low = float(x.min()) if low is None else low
+    high = float(x.max()) if high is None else high
+    n_far = 0 if len(x) < MIN_VALUES else max(1, int(FAR_SHARE * len(x)))
+    if n_far == 0:
+        return low, high
+    ordered = np.partition(x, [n_far, len(x) - 1 - n_far])
+    first, last = float(ordered[n_far]), float(ordered[len(x) - 1 - n_far])
+    with np.errstate(over="ignore"):  # an infinite range has all values inside
+        width = last - first
+        inside = x[(x >= first - width) & (x <= last + width)]
+        inner_low = low if low >= first - width else max(first - width, float(inside.min()) - slack * width)
+        inner_high = high if high <= last + width else min(last + width, float(inside.max()) + slack * width)
+        is_squeezed = width > 0 and high - low > SQUEEZED * (inner_high - inner_low)
+    return (inner_low, inner_high) if is_squeezed else (low, high)
+
+
+def outward(points: Any, low: Any, high: Any) -> Array:
+    """Return, for points (m, p), on which side of the limits of each axis they are: -1 below, 1 above, 0 within."""
+    points = np.asarray(points, dtype=np.float64)
+    return (points > high).astype(np.int64) - (points < low).astype(np.int64)
+
+
+def beyond_counts(points: Any, low: Any, high: Any) -> Array:
+    """Return the number of points (m, p) beyond the limits of either of two axes (p, p)."""
+    is_inside = (outward(points, low, high) == 0).astype(np.float64)  # a product of floats is faster
+    return len(is_inside) - np.rint(is_inside.T @ is_inside).astype(np.int64)

@@ -15,8 +15,7 @@ from coterie.plots import projection, silhouette_display
 from coterie.report.build import cluster_moments as passes
 from coterie.report.build import feature_space as spaces
 from coterie.report.build import fit_report, neighbour_view, profiles, python_code, reliability, report_source
-from coterie.report.build import silhouettes as silhouette_module
-from coterie.report.build.cluster_summaries import summaries
+from coterie.report.build.cluster_summaries import silhouettes, summaries
 from coterie.report.formatting import percent
 from coterie.report.html import Absent, as_html
 from report.pages import blobs, keep, mixed, read, run
@@ -177,7 +176,7 @@ def test_a_report_of_rows_on_disk_never_has_them_in_memory(tmp_path, monkeypatch
     ((result, source), options) = calls[0]
     tracemalloc.start()
     try:
-        measured = silhouette_module.silhouettes(source.prepared, result.labels, options["fit"].model)
+        measured = silhouettes(source.prepared, result.labels, options["fit"].model)
         summaries(source.prepared, result.labels, 3, measured)
         fit_report.build(result, source, **options)
         _, peak = tracemalloc.get_traced_memory()

@@ -1,4 +1,4 @@
-"""Summaries of clusters, and warnings about them."""
+"""Silhouettes and summaries of clusters, and warnings about them."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from coterie.algorithms import algorithm_of
 from coterie.core.formatting import count, first_names
 from coterie.data.tables.reader import Table
+from coterie.distances import as_distance
 from coterie.plots.silhouette_display import SilhouetteDisplay
 from coterie.preparation.column_selection import EXCLUDED, NOT_SELECTED, ROW_NAMES, ROW_WEIGHTS
 from coterie.preparation.fit_preparation import CONSTANT, PreparedTable
@@ -23,6 +24,7 @@ from coterie.report.build.series_features import series_traits
 from coterie.report.formatting import NOTABLE_DEVIATION
 from coterie.report.html.report import Absent
 from coterie.report.results import ClusterSummary, Trait
+from coterie.selection.criteria import metric_of
 
 TRAITS_SHOWN = 3
 SMALL_SHARE = 0.01
@@ -193,3 +195,25 @@ def _noise_warnings(fit: FittedModel) -> list[str]:
     if share <= MUCH_NOISE:
         return []
     return [f"{share:.0%} of the rows are noise: try a smaller --min-samples, fewer columns, or -a kmeans."]
+
+
+def silhouettes(
+    prepared: PreparedTable, labels: NDArray[np.integer], model: Any = None, threads: int | None = None
+) -> SilhouetteDisplay | Absent:
+    """Silhouettes of all rows, or of a random sample, with the metric of the model (Euclidean without a model)."""
+    preparation = prepared.preparation
+    clusters, codes = np.unique(labels, return_inverse=True)
+    if len(clusters) < 2:
+        return Absent("not defined for one cluster: silhouettes compare clusters")
+    if len(clusters) == len(labels):
+        return Absent("every row is a cluster of its own")
+    if preparation.mixed:
+        return Absent("not defined for mixed column types")
+    if prepared.rows.has_missing and not preparation.series:
+        return Absent("rows have missing values: use --missing drop or median")
+    if prepared.weight is not None and not np.bincount(codes, prepared.weight).all():
+        return Absent("all rows of a cluster have weight 0")
+    metric = as_distance(**({"metric": "euclidean"} if model is None else metric_of(model)))
+    return SilhouetteDisplay.from_predictions(
+        prepared.rows.X, codes, metric=metric, sample_weight=prepared.weight, n_jobs=threads
+    )

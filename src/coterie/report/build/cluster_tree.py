@@ -1,4 +1,4 @@
-"""The dendrogram of a report: of the rows, or of the centers of clusters."""
+"""The trees of a report: of the rows, of the centers of clusters, or of density-based clusters."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from coterie.core.protocols import parameters_of
 from coterie.hierarchy import linkage
 from coterie.hierarchy.cut import cut
-from coterie.plots import DendrogramDisplay
+from coterie.plots import CondensedTreeDisplay, DendrogramDisplay, ReachabilityDisplay
 from coterie.report.html.report import Absent, Tree
 
 MAX_LEAVES = 60  # of a tree of centers
@@ -52,3 +52,11 @@ def _tree_of_centers(means: NDArray[Any], codes: Codes, names: list[str]) -> Tre
         leaves = np.array([names.index(name) for name in display.leaves])
         display = replace(display, sizes=sizes[leaves], leaf_cluster=leaves)
     return Tree(display, True, "Ward's tree", names)
+
+
+def density_trees(model: Any) -> tuple[ReachabilityDisplay, CondensedTreeDisplay] | None:
+    """Reachability plot and condensed tree of density-based clusters; None for models without a condensed tree."""
+    tree = getattr(model, "condensed_tree_", None)
+    if tree is None or len(tree.row_cluster) < 2:
+        return None
+    return ReachabilityDisplay.from_estimator(model), CondensedTreeDisplay.from_estimator(model)

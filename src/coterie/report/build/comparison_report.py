@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-import coterie
 from coterie.algorithms import algorithm_of
 from coterie.report.build.feature_space import cluster_map, feature_space
 from coterie.report.build.report_source import ReportSource, reproducibility
@@ -28,7 +27,6 @@ def build(
     clusters = _matched([labels[run.method, run.k] for run in best])
     return ComparisonReport(
         result=result,
-        version=coterie.__version__,
         requested_k=source.k,
         maps=tuple(
             (f"{algorithm_of(run.method).title}, K = {run.k}", cluster_map(space, codes, names))

@@ -1,65 +1,53 @@
 """The results of `choose_k` as curves and votes, and the report about them."""
 
+from dataclasses import replace
+
 import numpy as np
 
-import coterie
 from coterie.plots import ElbowDisplay, GapDisplay, InformationDisplay, StabilityDisplay
-from coterie.plots.display import plain
 from coterie.report.build.report_source import ReportSource, reproducibility
-from coterie.report.html.report import Absent, ChoiceReport, Criteria, Index, Votes
-from coterie.report.results import ChoiceResult
+from coterie.report.html.report import Absent, ChoiceReport, Criteria
+from coterie.report.results import Choice, ChoiceResult
 from coterie.selection import ChooseK, Curve
 from coterie.selection.choose_k import EFFORTS
 from coterie.selection.choose_k_criteria import CRITERIA
-from coterie.selection.valleys import Valleys
 from coterie.selection.votes import NAMES
 
-INDICES = {"silhouette": "mean silhouette", "calinski_harabasz": "index", "davies_bouldin": "index", "dunn": "index"}
+INDICES = ("silhouette", "calinski_harabasz", "davies_bouldin", "dunn")
 
 
-def choice_report(result: ChoiceResult, source: ReportSource, choice: ChooseK, python: str | Absent) -> ChoiceReport:
+def choice_report(result: ChoiceResult, source: ReportSource, details: ChooseK, python: str | Absent) -> ChoiceReport:
     """All data of the report of ``coterie choose-k``."""
     return ChoiceReport(
         result=result,
-        version=coterie.__version__,
         requested_k=source.k,
-        criteria=criteria(choice, result.choice.clusters_by, by_criteria=True),
+        criteria=criteria(result.choice, details, by_criteria=True),
         reproduce=reproducibility(source, python),
     )
 
 
-def criteria(choice: ChooseK, clusters_by: str, by_criteria: bool) -> Criteria:
+def criteria(choice: Choice, details: ChooseK, by_criteria: bool) -> Criteria:
     """Curves and votes; unused criteria have the option that adds them (``--criteria``, or else ``--budget``)."""
-    results = choice.results
+    results = details.results
     mixtures, gap = results.get("mixtures"), results.get("gap")
-    used = [vote.criterion for vote in choice.votes]
+    used = [vote.criterion for vote in details.votes]
     if by_criteria:
         options = {name: f"--criteria {name}" for name in CRITERIA}
     else:
         smallest = {name: next(key for key, each in EFFORTS.items() if name in each.criteria) for name in CRITERIA}
         options = {name: f"--budget {budget}" for name, budget in smallest.items()}
-    votes = [
-        {
-            "name": NAMES[vote.criterion], "k": vote.k, "confidence": vote.confidence, "weight": vote.weight,
-            "support": np.asarray(vote.support, dtype=np.float64), "note": vote.note,
-        }
-        for vote in sorted(choice.votes, key=lambda vote: -vote.weight)
-    ]  # fmt: skip
+    indices = [_without_zero_errors(results[name]) for name in INDICES if results.get(name) is not None]
+    if (valleys := results.get("valleys")) is not None:
+        note = "number of clusters with fewer rows between them and their neighbours than at their centers"
+        errors = valleys.standard_error
+        indices.append(Curve("valleys", valleys.ks, valleys.apart, valleys.best, True, errors, note))
     return Criteria(
-        recommended=choice.recommended,
-        strength=choice.strength,
-        runner_up=choice.runner_up,
-        confidence=choice.confidence,
-        reason=choice.reason,
-        rows=choice.rows,
-        n=choice.n,
-        clusters_by=clusters_by,
-        votes=Votes(choice.ks, choice.support, choice.recommended, plain(votes)),
-        elbow=ElbowDisplay.from_result(choice),
-        indices=tuple(
-            _index(results[name], name) for name in INDICES if results.get(name) is not None and len(results[name].ks)
-        )
-        + (() if results.get("valleys") is None else (_valleys(results["valleys"]),)),
+        choice=choice,
+        ks=details.ks,
+        support=details.support,
+        votes=sorted(details.votes, key=lambda vote: -vote.weight),
+        elbow=ElbowDisplay.from_result(details),
+        indices=tuple(curve for curve in indices if len(curve.ks)),
         gap=None if gap is None else GapDisplay.from_result(gap),
         information=tuple(
             InformationDisplay.from_result(mixtures, criterion=name)
@@ -75,14 +63,5 @@ def criteria(choice: ChooseK, clusters_by: str, by_criteria: bool) -> Criteria:
     )
 
 
-def _index(curve: Curve, name: str) -> Index:
-    title = NAMES[name][:1].upper() + NAMES[name][1:]
-    errors = curve.errors if curve.errors is not None and np.any(curve.errors) else None
-    return Index(title, INDICES[name], curve.ks, curve.values, errors, curve.best, curve.higher_is_better, curve.note)
-
-
-def _valleys(result: Valleys) -> Index:
-    note = "number of clusters with fewer rows between them and their neighbours than at their centers"
-    return Index(
-        "Density valleys", "separate clusters", result.ks, result.apart, result.standard_error, result.best, True, note
-    )
+def _without_zero_errors(curve: Curve) -> Curve:
+    return curve if np.any(curve.errors) else replace(curve, errors=None)

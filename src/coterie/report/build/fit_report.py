@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import coterie
 from coterie.algorithms import algorithm_of
 from coterie.core.progress import Callback, Progress, silent
 from coterie.data.tables.reader import Table
@@ -14,10 +13,9 @@ from coterie.plots import ConvergenceDisplay, SeriesDisplay, SilhouetteDisplay
 from coterie.preparation.fit_preparation import PreparedTable
 from coterie.report.build import profiles, reliability
 from coterie.report.build.cluster_moments import Moments, closest
-from coterie.report.build.cluster_tree import RowNames, cluster_tree
+from coterie.report.build.cluster_tree import RowNames, cluster_tree, density_trees
 from coterie.report.build.command_remedies import with_command_remedies
 from coterie.report.build.criteria import criteria
-from coterie.report.build.density_tree import density_tree
 from coterie.report.build.feature_space import FeatureSpace, cluster_map, cluster_points, feature_space, map_note
 from coterie.report.build.fitted_model import FittedModel
 from coterie.report.build.neighbour_view import is_offered, neighbour_view
@@ -63,7 +61,10 @@ def build(
         map_codes = prepared.rows.expand(codes)[with_noise.rows.row_mask]
         map_space = feature_space(with_noise, threads)
     shown = cluster_map(map_space, map_codes, names, model, columns, clusters if is_all else None)
-    neighbours = _neighbours(source, map_space, map_codes, names, model, with_noise, callback)
+    neighbours: NeighbourView | Absent | None = None
+    if is_offered(map_space, source.map):
+        callback(Progress("report: neighbour map"))
+        neighbours = neighbour_view(map_space, map_codes, names, model, with_noise, seed)
     if isinstance(neighbours, NeighbourView):
         result = replace(result, neighbour_map=neighbours.summary)
     id_name, row_names = _row_names(source)
@@ -71,7 +72,6 @@ def build(
     examples = iter(row_names([row for rows in nearest for row in rows]))  # one pass over the table
     return Report(
         result=result,
-        version=coterie.__version__,
         requested_k=source.k,
         names=names,
         examples=[[next(examples) for _ in rows] for rows in nearest],
@@ -96,19 +96,9 @@ def build(
         checked_rows=reliability.checked_rows(prepared),
         reproduce=reproducibility(source, python),
         animation=animation,
-        density=density_tree(model, names),
+        density=density_trees(model),
         in_python=source.in_python,
     )
-
-
-def _neighbours(
-    source: ReportSource, space: FeatureSpace, codes: Codes, names: list[str], model: Any, prepared: PreparedTable,
-    callback: Callback,
-) -> NeighbourView | Absent | None:  # fmt: skip
-    if not is_offered(space, source.map):
-        return None
-    callback(Progress("report: neighbour map"))
-    return neighbour_view(space, codes, names, model, prepared, source.seed)
 
 
 def _row_names(source: ReportSource) -> tuple[str, RowNames]:
@@ -152,7 +142,7 @@ def _explained(
 
 def _criteria(choice: ChooseK | None, result: JobResult, k: str) -> Criteria | Absent:
     if choice is not None and result.choice is not None:
-        return criteria(choice, result.choice.clusters_by, by_criteria=False)
+        return criteria(result.choice, choice, by_criteria=False)
     if result.method == EXTERNAL:
         return Absent("The clusters and their number were given. Run coterie choose-k to compare numbers of clusters.")
     method = algorithm_of(result.method)

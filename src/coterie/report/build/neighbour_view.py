@@ -5,19 +5,10 @@ from typing import Any
 import numpy as np
 
 from coterie.core.arrays import Array
-from coterie.data.row_sample import affordable_series, sample_groups
+from coterie.data.row_sample import affordable_series
 from coterie.distances import pairwise
 from coterie.errors import InputError
-from coterie.plots.neighbour_map import (
-    LITTLE,
-    MIN_ROWS_AUTO,
-    ROWS,
-    ROWS_PER_CLUSTER,
-    Trust,
-    central_points,
-    neighbour_map,
-    trust,
-)
+from coterie.plots.neighbour_map import ROWS, Trust, central_points, is_worthwhile, neighbour_map, sample_of_map, trust
 from coterie.preparation.fit_preparation import PreparedTable
 from coterie.preparation.preparation import Preparation
 from coterie.report.build.feature_space import FeatureSpace
@@ -33,8 +24,7 @@ def is_offered(space: FeatureSpace, choice: str) -> bool:
     """Whether the report has a neighbour map: on request, or if two principal axes show little of the variance."""
     d = space.X.shape[1]
     share = space.view.share if choice == "auto" and d > 2 else None
-    is_hidden = share is not None and share < LITTLE and len(space) >= MIN_ROWS_AUTO
-    return is_hidden or (choice == "neighbours" and d > 1)
+    return is_worthwhile(share, len(space)) or (choice == "neighbours" and d > 1)
 
 
 def neighbour_view(
@@ -43,7 +33,7 @@ def neighbour_view(
     """The map of the prepared rows, of clusters `codes` (-1: none), with the distances of the model."""
     k, preparation, weight = len(names), prepared.preparation, prepared.weight
     max_rows = affordable_series(len(preparation.numbers), ROWS) if preparation.series else ROWS
-    rows = sample_groups(codes, max_rows, min(ROWS_PER_CLUSTER, max_rows // (2 * k + 2)))
+    rows = sample_of_map(codes, k, max_rows)
     w = None if weight is None or not weight[rows].any() else weight[rows]
     distances, note = _distances(space, rows, model, preparation)
     try:

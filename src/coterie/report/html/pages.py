@@ -7,17 +7,15 @@ from coterie.plots.display import plain
 from coterie.report.formatting import short_name
 from coterie.report.html.charts.bars import bars
 from coterie.report.html.charts.convergence import convergence, text_without_curve
-from coterie.report.html.charts.dendrogram import dendrogram
-from coterie.report.html.charts.density_tree import condensed_tree, reachability_display
 from coterie.report.html.charts.profiles import boxes, means, shares
 from coterie.report.html.charts.series import series
 from coterie.report.html.charts.silhouettes import CERTAINTY, SILHOUETTES, areas
+from coterie.report.html.charts.trees import condensed_tree, dendrogram, reachability_plot
 from coterie.report.html.report import Absent, ChoiceReport, ComparisonReport, NeighbourView, Report, Reproduce
 from coterie.report.html.sections import comparison
-from coterie.report.html.sections.cards import cards
+from coterie.report.html.sections.cards import cards, heading
 from coterie.report.html.sections.clusters import clusters
 from coterie.report.html.sections.diagnosis import diagnosis
-from coterie.report.html.sections.heading import heading
 from coterie.report.html.sections.n_clusters import n_clusters
 from coterie.report.html.sections.reliability import reliability
 from coterie.report.html.sections.section import absent, section
@@ -72,7 +70,7 @@ def _(report: Report, *, static: bool = False) -> str:
     data |= {} if report.animation is None else {TRACE: report.animation}
     return _page(
         title,
-        heading(title, result, facts, report.version),
+        heading(title, report, facts),
         cards(report),
         reliability(report),
         tag("nav", [tag("a", text, href=f"#{key}") for key, text in SECTIONS.items()], aria_label="Sections"),
@@ -94,8 +92,8 @@ def _(report: Report, *, static: bool = False) -> str:
 @as_html.register
 def _(report: ChoiceReport, *, static: bool = False) -> str:
     title = f"How many clusters are in {short_name(report.result.source, 80)}?"
-    facts = [f"algorithm: {report.criteria.clusters_by}", f"K requested: {report.requested_k}"]
-    top = heading(title, report.result, facts, report.version)
+    facts = [f"algorithm: {report.criteria.choice.clusters_by}", f"K requested: {report.requested_k}"]
+    top = heading(title, report, facts)
     return _page(title, top, n_clusters(report.criteria, with_reason=True), _reproduce(report.reproduce), static=static)
 
 
@@ -105,7 +103,7 @@ def _(report: ComparisonReport, *, static: bool = False) -> str:
     maps = {f"map{i}": each.to_dict() for i, (_, each) in enumerate(report.maps) if isinstance(each, ClusterMap)}
     return _page(
         title,
-        heading(title, report.result, [f"K requested: {report.requested_k}"], report.version),
+        heading(title, report, [f"K requested: {report.requested_k}"]),
         comparison.runs(report.result),
         comparison.agreement(report.result),
         comparison.maps(report),
@@ -162,8 +160,8 @@ def _hierarchy(report: Report) -> Markup:
         drawn = dendrogram(plain(data.display), of_centers=data.of_centers, method=data.method, labels=data.names)
     figures = []
     if report.density is not None:
-        density = plain(report.density)
-        figures = [reachability_display(density), condensed_tree(density)]
+        reachability, tree = map(plain, report.density)
+        figures = [reachability_plot(reachability, report.names), condensed_tree(tree, report.names)]
     return section("hierarchy", SECTIONS["hierarchy"], figures, drawn)
 
 

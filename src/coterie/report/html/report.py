@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from coterie.core.arrays import Array
-from coterie.report.results import ChoiceResult, ComparisonResult, JobResult, NeighbourMapSummary
+from coterie.report.results import Choice, ChoiceResult, ComparisonResult, JobResult, NeighbourMapSummary
 
 if TYPE_CHECKING:
     from coterie import plots
     from coterie.diagnosis.diagnosis import Diagnosis
     from coterie.plots.cloud import Cloud
+    from coterie.selection import Curve
+    from coterie.selection.votes import Vote
     from coterie.web import ClusterMap
 
 
@@ -29,30 +31,6 @@ class NeighbourView:
     map: ClusterMap
     note: str  # how far to trust it
     summary: NeighbourMapSummary
-
-
-@dataclass(frozen=True, eq=False)
-class Votes:
-    """The support of each number of clusters by each criterion."""
-
-    ks: Array  # (m,)
-    support: Array  # (m,) of all criteria combined
-    recommended: int
-    votes: list[dict[str, Any]]  # name, k, confidence, weight, support (m,), note
-
-
-@dataclass(frozen=True, eq=False)
-class Index:
-    """The values of an index for each number of clusters."""
-
-    name: str
-    axis: str  # label of the vertical axis
-    ks: Array  # (m,)
-    values: Array  # (m,)
-    errors: Array | None  # (m,)
-    best: int | None  # the best number of clusters
-    higher_is_better: bool
-    note: str | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,17 +94,12 @@ class Stability:
 class Criteria:
     """The results of `choose_k`, and the criteria that were not computed."""
 
-    recommended: int
-    strength: str  # "clear", "weak" or "none"
-    runner_up: int | None
-    confidence: float
-    reason: str
-    rows: int  # rows of the sample that was evaluated
-    n: int  # all rows
-    clusters_by: str  # the algorithm
-    votes: Votes
+    choice: Choice
+    ks: Array  # (m,) numbers of clusters
+    support: Array  # (m,) of each by all criteria combined
+    votes: list[Vote]  # the largest weight first
     elbow: plots.ElbowDisplay
-    indices: tuple[Index, ...] = ()
+    indices: tuple[Curve, ...] = ()
     gap: plots.GapDisplay | None = None
     information: tuple[plots.InformationDisplay, ...] = ()
     stability: tuple[plots.StabilityDisplay, ...] = ()
@@ -134,7 +107,7 @@ class Criteria:
 
     def vote(self, name: str) -> int | None:
         """The K for which the criterion `name` votes; None if it does not vote."""
-        return next((vote["k"] for vote in self.votes.votes if vote["name"] == name), None)
+        return next((vote.k for vote in self.votes if vote.criterion == name), None)
 
 
 @dataclass(frozen=True)
@@ -148,17 +121,6 @@ class Tree:
 
 
 @dataclass(frozen=True)
-class DensityTree:
-    """Reachability plot and condensed tree of density-based clusters; rows are in the order of the tree."""
-
-    names: list[str]  # of the clusters
-    edges: list[int]  # (m + 1,) positions of the rows at which bins start and end
-    heights: list[float]  # (m,) highest reachability of each bin
-    labels: list[int]  # (m,) most frequent cluster of each bin; -1: noise
-    boxes: list[tuple[int, int, float, float, int]]  # clusters: positions, densities of birth and end, label or -1
-
-
-@dataclass(frozen=True)
 class Reproduce:
     """Information to reproduce the result."""
 
@@ -168,13 +130,20 @@ class Reproduce:
     versions: dict[str, str]
 
 
-@dataclass(frozen=True)
-class Report:
+@dataclass(frozen=True, kw_only=True)
+class PageData:
+    """The data that all pages have."""
+
+    result: Any
+    requested_k: str  # the number of clusters as requested: a number, a range, "auto", or "given" for given labels
+    reproduce: Reproduce
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report(PageData):
     """The data of the page of a fit; parts that are not available are `Absent`, with the reason."""
 
     result: JobResult
-    version: str  # of coterie
-    requested_k: str  # the number of clusters as requested: a number, a range, "auto", or "given" for given labels
     names: list[str]  # of the clusters that have rows, in the order of `result.clusters`
     examples: list[list[str]]  # for each cluster, the names of the rows nearest to its center
     id_name: str  # the column that has the names of the rows, or "row, from 0" for row numbers
@@ -193,33 +162,26 @@ class Report:
     convergence: plots.ConvergenceDisplay | Absent
     diagnosis: Diagnosis | Absent
     checked_rows: int  # number of rows that were diagnosed
-    reproduce: Reproduce
     series: plots.SeriesDisplay | None = None  # the lines of time series, in place of means of columns
     neighbours: NeighbourView | Absent | None = None  # None: not requested
     starts_with_neighbours: bool = False  # whether the neighbour map comes before the principal axes
     animation: dict[str, Any] | None = None  # the data of the player, see `coterie.web.player`
     title: str | None = None  # of the page; None: from the name of the table
-    density: DensityTree | None = None  # of HDBSCAN
+    density: tuple[plots.ReachabilityDisplay, plots.CondensedTreeDisplay] | None = None  # of HDBSCAN
     in_python: bool = False  # whether remedies name parameters instead of options of the command line
 
 
-@dataclass(frozen=True)
-class ChoiceReport:
+@dataclass(frozen=True, kw_only=True)
+class ChoiceReport(PageData):
     """The data of the page of ``coterie choose-k``."""
 
     result: ChoiceResult
-    version: str
-    requested_k: str
     criteria: Criteria
-    reproduce: Reproduce
 
 
-@dataclass(frozen=True)
-class ComparisonReport:
+@dataclass(frozen=True, kw_only=True)
+class ComparisonReport(PageData):
     """The data of the page of ``coterie compare``; `maps` are those of the best run of each algorithm."""
 
     result: ComparisonResult
-    version: str
-    requested_k: str
     maps: tuple[tuple[str, ClusterMap | Cloud], ...]
-    reproduce: Reproduce

@@ -1,10 +1,16 @@
-"""Results of `choose_k`: a chart for each criterion."""
+"""Results of `choose_k`: the votes of the criteria, and a chart for each."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from coterie.core.formatting import count
 from coterie.palette import colours
+from coterie.report.formatting import two_places
 from coterie.report.html.charts.curves import Choice, Line, curves
+from coterie.report.html.charts.figure import figure, numbers
+from coterie.report.html.charts.matrix import Cell, Head, Matrix, step_of
+from coterie.report.html.report import Criteria
+from coterie.selection.votes import NAMES, Vote
 from coterie.web import Markup
 
 STRUCTURES = {
@@ -12,6 +18,9 @@ STRUCTURES = {
     "EVI": "diagonal, equal volume", "VVI": "diagonal", "EEE": "full, equal", "VVV": "full", "E": "equal variance",
     "V": "varying variance",
 }  # fmt: skip
+AXES = {"silhouette": "mean silhouette", "valleys": "separate clusters"}  # of other indices: "index"
+VOTE_HEADER = ("criterion", "K", "margin", "weight", "note")
+MAX_KS = 40  # columns of the heatmap
 RULES = {
     "tibs2001SEmax": "the smallest K whose gap is at least that of K + 1 minus one standard error",
     "firstSEmax": "the smallest K whose gap is within one standard error of the first local maximum",
@@ -44,13 +53,14 @@ def gap(display: Mapping[str, Any], vote: int | None) -> Markup:
 
 
 def index(display: Mapping[str, Any]) -> Markup:
-    """Draw the dictionary of an `Index`: silhouette, Calinski–Harabasz, Davies–Bouldin, Dunn."""
-    best = display["best"]
+    """Draw the dictionary of a `Curve`: silhouette, Calinski–Harabasz, Davies–Bouldin, Dunn, density valleys."""
+    best, name = display["best"], NAMES[display["name"]]
+    title = f"{name[:1].upper()}{name[1:]}"
     choice = None if best is None else Choice(best, f"best at K = {best}")
-    line = Line(display["name"], display["ks"], display["values"], display["errors"])
+    line = Line(title, display["ks"], display["values"], display["errors"])
     note, more = "Higher is better." if display["higher_is_better"] else "Lower is better.", display["note"]
     note += "" if more is None else f" {more[:1].upper()}{more[1:].rstrip('.')}."
-    return curves(display["name"], display["axis"], [line], choice=choice, note=note)
+    return curves(title, AXES.get(display["name"], "index"), [line], choice=choice, note=note)
 
 
 def information(display: Mapping[str, Any]) -> Markup:
@@ -86,3 +96,61 @@ def stability(display: Mapping[str, Any]) -> Markup:
         title, "agreement of resamples", [line], dots=dots, threshold=(display["threshold"], "stable above"),
         choice=None if best is None else Choice(best, f"stable: K = {best}"), note=note,
     )  # fmt: skip
+
+
+def votes(criteria: Criteria) -> Markup:
+    """Draw the votes: a row for each criterion, a column for each K, darker for more support."""
+    ks, recommended = criteria.ks.tolist(), criteria.choice.recommended
+    columns = list(range(len(ks)))
+    if len(ks) > MAX_KS:  # the first K, and those with votes
+        with_votes = {recommended, *(vote.k for vote in criteria.votes)}
+        columns = [i for i, k in enumerate(ks) if i < MAX_KS - len(with_votes) or k in with_votes]
+    rows = [_row(vote, ks, columns) for vote in criteria.votes]
+    supports = [(ks[i], criteria.support[i]) for i in columns]
+    combined = [
+        Cell(step_of(share), f"{100 * share:.0f}", f"combined support of K = {k}: {two_places(share)}")
+        for k, share in supports
+    ]
+    heads = [
+        Head(
+            NAMES[vote.criterion],
+            None,
+            "no vote" if vote.k is None else f"weight {vote.weight:g}" if vote.weight else "not counted",
+        )
+        for vote in criteria.votes
+    ]
+    grid = Matrix(
+        f"Support of each K by {count(len(rows), 'criterion', 'criteria')}; {recommended} is recommended",
+        [*heads, Head("combined, %")],
+        [Head(str(ks[i])) for i in columns],
+        [*rows, combined],
+        marked=[ks[i] for i in columns].index(recommended),
+        narrow=True,
+    )
+    note = (
+        "The stronger the colour, the more a criterion supports that K. ✓ marks the choice of each criterion, in "
+        "parentheses if it is not counted; the frame marks the recommended K. The weight of a criterion is its weight "
+        "in the combined support."
+    )
+    table = numbers(VOTE_HEADER, vote_rows(criteria.votes), left=(0, 4))
+    return figure("Votes of the criteria", grid.drawn(), table, note=note, slim=grid.slim())
+
+
+def vote_rows(votes: Iterable[Vote]) -> list[list[str]]:
+    """The cells of a table of votes."""
+    return [
+        [NAMES[vote.criterion], "–" if vote.k is None else str(vote.k), two_places(vote.confidence),
+         f"{vote.weight:g}", vote.note or ""]
+        for vote in votes
+    ]  # fmt: skip
+
+
+def _row(vote: Vote, ks: list[int], columns: list[int]) -> list[Cell]:
+    name, has_weight = NAMES[vote.criterion], vote.weight > 0
+    cells = []
+    for i in columns:
+        support, is_choice = float(vote.support[i]), vote.k == ks[i]
+        tip = f"{name}, K = {ks[i]}: support {two_places(support)}{', its choice' if is_choice else ''}"
+        mark = ("✓" if has_weight else "(✓)") if is_choice else ""
+        cells.append(Cell(step_of(support if has_weight else 0.0), mark, tip))
+    return cells

@@ -75,10 +75,10 @@ def _has_evidence(report: Report) -> bool:
 
 def _one_cluster(report: Report) -> list[Sentence]:
     criteria = report.criteria
-    if isinstance(criteria, Criteria) and criteria.recommended == 1:
+    if isinstance(criteria, Criteria) and criteria.choice.recommended == 1:
         text = "No cluster structure was found: all rows are in one cluster."
         return [
-            Sentence(text, weak=True, details=criteria.reason),
+            Sentence(text, weak=True, details=criteria.choice.reason),
             Sentence(f"To fit N clusters anyway, use {'k=N' if report.in_python else '-k N'}."),
         ]
     return [Sentence("All rows are in one cluster: there is nothing to compare.", weak=True)]
@@ -88,15 +88,16 @@ def _n_clusters(report: Report) -> Sentence:
     criteria, k = report.criteria, len(report.names)
     if isinstance(criteria, Absent):
         return Sentence(f"{count(k, 'cluster')}. {criteria.reason}")
-    if criteria.recommended != report.result.k:
-        text = f"The result has {k} clusters, but {criteria.recommended} are recommended."
-    elif criteria.strength == "clear":
-        return Sentence(f"{k} clusters: the number is clear.", details=criteria.reason)
-    elif criteria.strength == "weak":
+    choice = criteria.choice
+    if choice.recommended != report.result.k:
+        text = f"The result has {k} clusters, but {choice.recommended} are recommended."
+    elif choice.strength == "clear":
+        return Sentence(f"{k} clusters: the number is clear.", details=choice.reason)
+    elif choice.strength == "weak":
         text = f"{k} clusters fit best, but the evidence for this number is weak."
     else:
         text = f"The result has {k} clusters, but no number of clusters is clear."
-    return Sentence(text, weak=True, details=criteria.reason)
+    return Sentence(text, weak=True, details=choice.reason)
 
 
 def _separation(report: Report) -> Sentence | None:
