@@ -161,8 +161,7 @@ class _Graph:
             model, {"estimator": rule.estimator, **{name: json.dumps(value) for name, value in names.items()}}
         )
         self.onnx.checker.check_model(model)
-        result: bytes = model.SerializeToString(deterministic=True)
-        return result
+        return model.SerializeToString(deterministic=True)
 
 
 def _label(graph: _Graph, rule: PredictionRule, features: str) -> str:

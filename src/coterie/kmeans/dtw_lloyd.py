@@ -72,8 +72,7 @@ class SquaredDTW(Cost):
         )
         costs /= unit**2
         np.minimum(closest, costs[0], out=closest, casting="same_kind")
-        potential: np.ndarray = np.minimum(closest, costs) @ (np.ones(len(rows)) if w is None else w)
-        return potential
+        return np.minimum(closest, costs) @ (np.ones(len(rows)) if w is None else w)
 
     def take(self, X: Any, rows: np.ndarray) -> np.ndarray:
         return np.asarray(X[rows])

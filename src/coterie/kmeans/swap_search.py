@@ -327,8 +327,7 @@ class Neighborhood:
         """Draw `count` different centers; those whose removal adds little cost are more likely."""
         k = len(self.centers)
         share = self.total / (self.total + k * (self.without @ self.w - self.total))
-        chosen: list[int] = rng.choice(k, count, replace=False, p=share / share.sum()).tolist()
-        return chosen
+        return rng.choice(k, count, replace=False, p=share / share.sum()).tolist()
 
     def _chain(
         self, first: tuple[int, int], length: int, at_rows: np.ndarray, owner: np.ndarray
@@ -355,8 +354,7 @@ class Neighborhood:
         with_all = np.minimum(nearest[:, None], at_rows)  # costs with the candidate and all centers
         added = np.minimum(second[:, None], at_rows) - with_all  # without the nearest center
         own_weight = np.where(np.arange(len(without))[:, None] == owner, self.w, 0.0)
-        totals: np.ndarray = self.w @ with_all + own_weight @ added
-        return totals
+        return self.w @ with_all + own_weight @ added
 
     def _limit(self, length: int) -> float:
         return (1.0 + FAR * length / len(self.centers)) * self.total

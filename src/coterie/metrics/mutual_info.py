@@ -188,8 +188,7 @@ def _expected_cell(a: int, b: np.ndarray, n: int) -> np.ndarray:
         log_p = np.where(in_range, np.cumsum(np.hstack([np.zeros(b.shape), step]), axis=1), -np.inf)
         value = np.where(in_range & (x > 0), x / n * (np.log(x) + np.log(n) - np.log(a) - np.log(b)), 0.0)
     p = np.exp(log_p - log_p.max(axis=1, keepdims=True))
-    expected: np.ndarray = (p * value).sum(axis=1) / p.sum(axis=1)
-    return expected
+    return (p * value).sum(axis=1) / p.sum(axis=1)
 
 
 def entropy(counts: Array) -> float:

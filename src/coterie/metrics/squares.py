@@ -176,8 +176,7 @@ def calinski_harabasz_score(X: Any, labels: Any, *, sample_weight: Any = None, n
 
 def _rescaled(name: str, squares: float, scale: Scale) -> float:
     """Multiply a sum of squares by the scale by which rows and weights were divided."""
-    result: float = multiplied({name: float(squares)}, {name: SQUARES}, scale)[name]
-    return result
+    return multiplied({name: float(squares)}, {name: SQUARES}, scale)[name]
 
 
 def _centers_of_labels(centers: Any, labels: Labels, source: Source) -> np.ndarray:

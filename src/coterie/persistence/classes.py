@@ -84,8 +84,7 @@ def model_declaration(name: str) -> Declaration:
         _, optional, rules = _OF_SKLEARN[name]
         return Declaration(name, rules, None, optional, None, in_checkpoints=False)
     kind: Any = class_of(name)
-    declaration: Any = declaration_of(kind)
-    return declaration
+    return declaration_of(kind)
 
 
 def can_be_state(attribute: str, name: str, kind: type) -> bool:
