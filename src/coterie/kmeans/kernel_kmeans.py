@@ -218,7 +218,7 @@ class KernelKMeans(Partitional):
         return self
 
     def _descend_exactly(self, kernel: Kernel, source: Any, engine: Engine, **options: Any) -> tuple[Any, np.ndarray]:
-        source = with_kernel_parts(source)
+        source = replace(source, chunk_rows=PART_ROWS)
         matrix = source if isinstance(kernel, Precomputed) else None
         if matrix is None and source.shape[0] ** 2 * source.dtype.itemsize <= STORED:
             matrix = kernel_matrix(kernel, source, engine)
@@ -293,7 +293,9 @@ class KernelKMeans(Partitional):
         return self._centers
 
     def _prepare_rows(self, source: Any, engine: Engine, first: bool) -> Any:
-        return with_kernel_parts(source) if self._features is None else self._features.source(source, engine)
+        if self._features is None:
+            return replace(source, chunk_rows=PART_ROWS)
+        return self._features.source(source, engine)
 
     def _open_rows(self, X: Any, sample_weight: Any, first: bool, y: Any = None) -> tuple[Source, Engine, Summary]:
         source: Any
@@ -333,8 +335,3 @@ class KernelKMeans(Partitional):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
-
-
-def with_kernel_parts(source: Any) -> Any:
-    """Source whose parts have a size suitable for their kernel values with n rows."""
-    return replace(source, chunk_rows=PART_ROWS)

@@ -12,7 +12,7 @@ import numpy as np
 
 from coterie import interrupts
 from coterie.base import CENTERS_STORED, Partitional, Summary, callbacks, in_memory
-from coterie.core import online
+from coterie.core import loop, online
 from coterie.core.arguments import as_rng, not_negative, whole_number
 from coterie.core.arrays import as_dense
 from coterie.core.attachments import detach
@@ -228,8 +228,7 @@ class MiniBatchKMeans(Traced, Partitional):
         """Best of `n_init` initialisations on these rows."""
         check_start(self.init, source, self.n_clusters)
         candidates = [model.init(source, engine, child) for child in rng.spawn(n_init)]
-        stats = [engine.scan(partial(model.e_step, centers), source, None)[0] for centers in candidates]
-        costs = [model.objective(centers, sums) for centers, sums in zip(candidates, stats, strict=True)]
+        costs = [loop.objective_at(model, centers, source, engine) for centers in candidates]
         return online.State(candidates[int(np.argmin(costs))])
 
     def _publish(self, state: online.State, rng: np.random.Generator, labels: Any, stats: Any) -> None:
