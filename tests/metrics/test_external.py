@@ -17,9 +17,10 @@ from sklearn.metrics.cluster import contingency_matrix, pair_confusion_matrix
 
 from coterie import metrics
 from coterie.errors import InputError, ParameterError
-from coterie.metrics.adjusted_mutual_info import expected_mutual_information
-from coterie.metrics.contingency import contingency_table, pairs
+from coterie.metrics.contingency import contingency_table
 from coterie.metrics.labels import as_labels
+from coterie.metrics.mutual_info import expected_mutual_information
+from coterie.metrics.pair_counting import pairs
 
 rng = np.random.default_rng(0)
 AVERAGES = ("min", "geometric", "arithmetic", "max")

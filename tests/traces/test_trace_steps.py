@@ -83,7 +83,7 @@ def test_components_that_change_their_order_are_followed():
     recorder, source = recording.Recorder(), in_thirds()
     watch = recorder.watching(None, backwards, *source)
     loop.fit(backwards, *source, rng=np.random.default_rng(0), max_iter=30, callback=watch)
-    steps = HalfSteps(recorder, source[0].pick(slice(None)), np.arange(len(X)), X.mean(axis=0)).all()
+    steps = list(HalfSteps(recorder, source[0].pick(slice(None)), np.arange(len(X)), X.mean(axis=0)).steps())
     origins = [iteration.origin for iteration in recorder.run.iterations]
     assert any((origin != origins[0]).any() for origin in origins)  # otherwise the order never changes
     values = np.array([step.objective for step in steps])

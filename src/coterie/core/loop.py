@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -39,6 +40,12 @@ class Fit:
         """The fit that a checkpoint stores; statistics and memos have to be computed again."""
         history = tuple(saved.history.tolist())
         return cls(saved.params, history[-1], history, saved.converged, saved.run, saved.passes)
+
+
+def objective_at(model: Model, params: Params, source: Source, engine: Engine) -> float:
+    """The objective of all rows at these parameters."""
+    stats, _ = engine.scan(partial(model.e_step, params), source, None)
+    return float(model.objective(params, stats))
 
 
 def fit(

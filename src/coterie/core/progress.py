@@ -45,6 +45,16 @@ def check_callback(callback: Any) -> Callback | None:
     return checked
 
 
+def report_to(callback: Callback | None, unit: str, total: int) -> Callable[[int], None]:
+    """A function that reports the units done; where a part is no result, a callback ends the work as Ctrl-C does."""
+
+    def report(done: int) -> None:
+        if callback is not None and callback(Progress(unit, done, total)):
+            raise KeyboardInterrupt(f"the callback returned True after {done} of {total} {unit}s")
+
+    return report
+
+
 def reported(
     results: Iterable[Any], steps: list[str], callback: Callback | None, costs: Sequence[float] | None = None
 ) -> Iterator[Any]:

@@ -131,7 +131,7 @@ def make_gaussians(
     >>> float(truth.weights.sum())
     1.0
     """
-    _require_positive(n_features=n_features, n_components=n_components)
+    _require_positive(n_samples=n_samples, n_features=n_features, n_components=n_components)
     if elongation < 1:
         raise ParameterError(f"elongation must be at least 1 (round components); got {elongation!r}")
     rng = np.random.default_rng(random_state)
@@ -140,7 +140,7 @@ def make_gaussians(
     means = separation * rng.standard_normal((k, d))
     rotations = np.linalg.qr(rng.standard_normal((k, d, d))).Q
     factors = rotations * elongation ** rng.uniform(-1.0, 1.0, (k, 1, d))
-    y = rng.choice(k, size=_row_count(n_samples), p=weights)
+    y = rng.choice(k, size=n_samples, p=weights)
     X = _noise((n_samples, d), dtype, rng)
     for component in range(k):
         rows = y == component
@@ -252,7 +252,8 @@ def _per_cluster(name: str, value: float | ArrayLike, k: int) -> NDArray[np.floa
 
 
 def _balanced_labels(n: int, k: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    return rng.permutation(np.arange(_row_count(n), dtype=np.int64) % k)
+    _require_positive(n_samples=n)
+    return rng.permutation(np.arange(n, dtype=np.int64) % k)
 
 
 def _noise(shape: tuple[int, int], dtype: DTypeLike, rng: np.random.Generator) -> NDArray[Any]:
@@ -271,11 +272,6 @@ def _add_noise(curve: NDArray[np.float64], noise: float, dtype: DTypeLike, rng: 
     X *= noise
     X += curve.astype(X.dtype)
     return X
-
-
-def _row_count(n: int) -> int:
-    _require_positive(n_samples=n)
-    return n
 
 
 def _require_positive(**sizes: int) -> None:

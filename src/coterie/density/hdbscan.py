@@ -12,7 +12,7 @@ from coterie import kernels
 from coterie.base import callbacks
 from coterie.core.arguments import not_negative, one_of, whole_number
 from coterie.core.arrays import Array
-from coterie.core.progress import Progress
+from coterie.core.progress import report_to
 from coterie.core.rounding import inclusive_radius
 from coterie.core.stored import stored
 from coterie.data import opened
@@ -179,7 +179,8 @@ class HDBSCAN(DensityEstimator):
         objects, weight, rows, n = self._weighted_objects(X, sample_weight)
         min_samples = self._checked_min_samples(float(weight.sum()))
         distances = RowDistances(objects.distance, objects.A, self.n_jobs)
-        core, edges = reachability(distances, weight, min_samples, self._report(len(rows) - 1))
+        report = report_to(callbacks(self.callback, self.verbose), "edge", len(rows) - 1)
+        core, edges = reachability(distances, weight, min_samples, report)
         Z = kernels.select("linkage", len(rows), 1).linkage_matrix(edges, len(rows))
         min_size = self.min_cluster_size * (1 - ROUNDING)
         tree = condense(Z, core, weight, min_size)
@@ -288,16 +289,6 @@ class HDBSCAN(DensityEstimator):
             tree = as_tree(self.single_linkage_tree_)
             reach[rows[tree.leaves()[tree.first[tree.right]]]] = tree.height
         return reach
-
-    def _report(self, total: int) -> Any:
-        """A function that reports the number of edges found."""
-        callback = callbacks(self.callback, self.verbose)
-
-        def report(done: int) -> None:
-            if callback(Progress("edge", done, total)):
-                raise KeyboardInterrupt(f"the callback returned True after {done} of {total} edges")
-
-        return report
 
     def _rule(self) -> SelectionRule:
         whole_number("min_cluster_size", self.min_cluster_size, 2)

@@ -33,9 +33,7 @@ class KDRows:
 
     @property
     def parts(self) -> list[tuple[int, int]]:
-        """Parts of the points, which depend on their number only."""
-        n = len(self.order)
-        return list(pairwise(n * i // PARTS for i in range(PARTS + 1)))
+        return parts_of(len(self.order))
 
     def distances(self, squares: Array) -> Array:
         """Squares of points as distances of rows."""
@@ -88,6 +86,11 @@ class KDRows:
                 nearest_lists(self.tree, self.points, part, index, value)
                 is_enough[start : start + step] = _put_core(core, part, index, value, weight, min_weight)
         return core
+
+
+def parts_of(n: int) -> list[tuple[int, int]]:
+    """Parts of `n` rows or points, which depend on their number only."""
+    return list(pairwise(n * i // PARTS for i in range(PARTS + 1)))
 
 
 def kd_rows(distances: RowDistances) -> KDRows | None:

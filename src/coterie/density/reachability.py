@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from coterie import kernels, machine
 from coterie.core.arrays import Array
-from coterie.density.kd_rows import PARTS, KDRows, kd_rows
+from coterie.density.kd_rows import KDRows, kd_rows, parts_of
 from coterie.density.row_distances import RowDistances
 from coterie.density.row_groups import RowGroups, group_rows
 from coterie.kernels.plain.linkage import Merges
@@ -48,7 +47,9 @@ def reachability(distances: RowDistances, weight: Array, min_samples: float, rep
     return Reachability(distances.to_scale(core), edges)
 
 
-def _core_from_tables(distances: RowDistances, weight: Array, min_weight: float) -> Array:
+def _from_matrix(distances: RowDistances, weight: Array, min_weight: float, report: Report) -> tuple[Array, Merges]:
+    """Prim's algorithm on the matrix of mutual reachability distances."""
+    assert distances.D is not None
     n = len(distances)
     kernel, core = kernels.select("density", n, n), np.empty(n, distances.dtype)
 
@@ -57,17 +58,10 @@ def _core_from_tables(distances: RowDistances, weight: Array, min_weight: float)
 
     for _ in distances.in_threads(put, np.arange(n)):
         pass
-    return core
-
-
-def _from_matrix(distances: RowDistances, weight: Array, min_weight: float, report: Report) -> tuple[Array, Merges]:
-    """Prim's algorithm on the matrix of mutual reachability distances."""
-    assert distances.D is not None
-    core = _core_from_tables(distances, weight, min_weight)
     reach = np.maximum(distances.D, core)
     np.maximum(reach, core[:, None], out=reach)
-    edges: Merges = kernels.select("linkage", len(core), 1).prim(reach)
-    report(len(core) - 1)
+    edges: Merges = kernels.select("linkage", n, 1).prim(reach)
+    report(n - 1)
     return core, edges
 
 
@@ -169,8 +163,10 @@ def _in_kd_tree(
     """The same for Euclidean distances of few columns, with a k-d tree."""
     from coterie.kernels.cpu import kd_density
     from coterie.kernels.cpu.kd_tree import set_groups
+    from coterie.kernels.cpu.reachability_tree import new_lists
 
-    lists = _lists(kd, weight, min_weight, n_jobs)
+    lists = new_lists(len(weight), _list_length(weight, min_weight), np.float64)
+    kd.nearest_lists(lists.index, lists.value, n_jobs)
     core = kd.core_squares(lists.index, lists.value, weight[kd.order], min_weight)
     kd_density.set_min_weights(kd.tree, core)
 
@@ -185,14 +181,6 @@ def _in_kd_tree(
     edges = _boruvka(lists, core, search, n_jobs, report)
     edges = Merges(kd.order[edges.left], kd.order[edges.right], kd.distances(edges.height))
     return kd.of_rows(kd.distances(core)), edges
-
-
-def _lists(kd: KDRows, weight: Array, min_weight: float, n_jobs: int | None) -> Any:
-    from coterie.kernels.cpu.reachability_tree import new_lists
-
-    lists = new_lists(len(weight), _list_length(weight, min_weight), np.float64)
-    kd.nearest_lists(lists.index, lists.value, n_jobs)
-    return lists
 
 
 def _list_length(weight: Array, min_weight: float) -> int:
@@ -211,7 +199,7 @@ def _boruvka(
     n = len(core)
     forest = reachability_tree.new_forest(n, core.dtype)
     inner, outer, height, done = np.empty(n - 1, np.int64), np.empty(n - 1, np.int64), np.empty(n - 1), 0
-    parts = list(pairwise(n * i // PARTS for i in range(PARTS + 1)))
+    parts = parts_of(n)
     while done < n - 1:
         machine.run_in_threads(partial(reachability_tree.scan_lists, lists, core, forest), parts, n_jobs)
         n_trees, n_known = reachability_tree.summarize_trees(forest)

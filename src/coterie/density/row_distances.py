@@ -76,10 +76,6 @@ class RowDistances:
             check_values(table, "distances")
         return table
 
-    def to_new(self, new: Any) -> Array:
-        """Distances of new rows, prepared or precomputed, to all rows (m, n)."""
-        return new if self.distance is None else self.distance.table(new, self.A, self.dtype)
-
     def strips(self, rows: Any) -> list[tuple[Any]]:
         """Parts of `rows` whose tables have a moderate size, all of about the same length."""
         work = 1 if self.distance is None else self.distance.work

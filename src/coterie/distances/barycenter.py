@@ -173,8 +173,7 @@ def _minimize_soft_dtw(
 
     options = {"maxiter": max_iter, "ftol": tol}
     result = minimize(value_and_gradient, center.reshape(-1), jac=True, method="L-BFGS-B", options=options)
-    best: Array = result.x.reshape(center.shape)
-    return best
+    return result.x.reshape(center.shape)
 
 
 def _as_center(init: Any, rows: Series) -> Array:

@@ -170,8 +170,7 @@ def _as_numbers(column: Any) -> Array:
     import narwhals.stable.v2 as nw
 
     if column.dtype.is_numeric():
-        values: Array = column.cast(nw.Float32 if column.dtype == nw.Float32 else nw.Float64).to_numpy()
-        return values
+        return column.cast(nw.Float32 if column.dtype == nw.Float32 else nw.Float64).to_numpy()
     if column.dtype == nw.Duration:
         spans = column.dt.total_microseconds().cast(nw.Float64).to_numpy()
         return np.where(column.is_null().to_numpy().astype(bool), np.nan, spans) / DAY

@@ -90,8 +90,7 @@ class Itakura:
         p, q = i * (m - 1), j * (n - 1)
         end = (n - 1) * (m - 1)
         from_start = (p <= self.slope * q) & (q <= self.slope * p)
-        inside: Array = from_start & (end - p <= self.slope * (end - q)) & (end - q <= self.slope * (end - p))
-        return inside
+        return from_start & (end - p <= self.slope * (end - q)) & (end - q <= self.slope * (end - p))
 
 
 @stored("window.Mask")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -174,17 +175,15 @@ def _locations(score: NearestCenter | CenterTree | MostProbable) -> np.ndarray:
     return score.means if isinstance(score, MostProbable) else score.centers
 
 
-def _squares(model: Any) -> NearestCenter:
-    return NearestCenter("squares", np.asarray(model._params, dtype=np.float64))
-
-
-def _directions(model: Any) -> NearestCenter:
-    return NearestCenter("directions", np.asarray(model._params, dtype=np.float64))
+def _nearest(metric: Any, model: Any) -> NearestCenter:
+    return NearestCenter(metric, np.asarray(model._params, dtype=np.float64))
 
 
 def _medians(model: Any) -> NearestCenter:
-    metric = "absolute" if model.metric == "l1" else "squares"
-    return NearestCenter(metric, np.asarray(model._params, dtype=np.float64))  # type: ignore[arg-type]
+    return _nearest("absolute" if model.metric == "l1" else "squares", model)
+
+
+_squares, _directions = partial(_nearest, "squares"), partial(_nearest, "directions")
 
 
 def _medoids(model: Any) -> NearestCenter:

@@ -14,7 +14,7 @@ import numpy as np
 
 import coterie
 from coterie.errors import ParameterError
-from coterie.exports.prediction_rule import DOMAINS, CenterTree, MostProbable, NearestCenter, PredictionRule
+from coterie.exports.prediction_rule import DOMAINS, CenterTree, MostProbable, PredictionRule
 
 OPSET, ML_OPSET, IR_VERSION = 17, 3, 8  # of 2022: every runtime since then reads them
 
@@ -25,13 +25,7 @@ def as_onnx(rule: PredictionRule) -> bytes:
         import onnx
     except ImportError as error:
         raise ParameterError('to="onnx" needs the package onnx: run pip install "coterie[onnx]".') from error
-    has_matrices = isinstance(rule.score, MostProbable) and rule.score.form in ("full", "tied")
-    if has_matrices and rule.missing == "ignore":
-        raise ParameterError(
-            f"{rule.estimator} with missing='ignore' and full or tied covariances cannot be exported to ONNX, because "
-            "every pattern of missing values needs other matrices: export it to Python, or fit diagonal covariances "
-            "('VVI'), or fill missing values."
-        )
+    rule.check_matrices("ONNX")
     graph = _Graph(onnx)
     label = _label(graph, rule, graph.features(rule))
     graph.add("Where", [graph.valid, label, graph.constant(np.array(-1, np.int64))], output="cluster")
@@ -71,7 +65,7 @@ class _Graph:
         for j, indicators in enumerate(rule.categories.values()):
             parts.append(self._categories(rule, j, indicators, invalid))
         features = parts[0] if len(parts) == 1 else self.add("Concat", parts, axis=1)
-        if isinstance(rule.score, NearestCenter) and rule.score.metric == "directions":
+        if rule.is_directional:
             zero = self.add("Equal", [features, self.constant(0.0)])
             invalid.append(self._all(zero))
         total = invalid[0]
@@ -167,8 +161,7 @@ class _Graph:
             model, {"estimator": rule.estimator, **{name: json.dumps(value) for name, value in names.items()}}
         )
         self.onnx.checker.check_model(model)
-        result: bytes = model.SerializeToString(deterministic=True)
-        return result
+        return model.SerializeToString(deterministic=True)
 
 
 def _label(graph: _Graph, rule: PredictionRule, features: str) -> str:
@@ -178,7 +171,7 @@ def _label(graph: _Graph, rule: PredictionRule, features: str) -> str:
         return graph.add("ArgMax", [_log_densities(graph, score, features, ignores)], axis=0, keepdims=0)
     if isinstance(score, CenterTree):
         return _leaf(graph, score, _distances(graph, "squares", score.centers, features, ignores))
-    if score.metric == "directions":
+    if rule.is_directional:
         features = _unit_rows(graph, features)
     distances = _distances(graph, score.metric, score.centers, features, ignores)
     return graph.add("ArgMin", [distances], axis=1, keepdims=0)
@@ -209,7 +202,7 @@ def _log_densities(graph: _Graph, score: MostProbable, features: str, ignores_mi
     rows = graph.add("Unsqueeze", [features, graph.constant(np.array([0]))])
     difference = graph.add("Sub", [rows, graph.constant(score.means[:, None])])  # (k, n, d)
     offset = score.offset
-    if score.form in ("full", "tied"):
+    if score.has_matrices:
         y = graph.add("MatMul", [difference, graph.constant(score.factor)])
     else:
         y = graph.add("Mul", [difference, graph.constant(score.column_factors[:, None])])

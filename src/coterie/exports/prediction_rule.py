@@ -10,6 +10,8 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from coterie.errors import ParameterError
+
 LARGEST = 1e150  # features up to this size have squares and sums of squares in range
 
 MissingPolicy: TypeAlias = Literal["none", "fill", "ignore"]
@@ -79,17 +81,17 @@ class MostProbable:
     factor: np.ndarray
 
     @property
+    def has_matrices(self) -> bool:
+        return self.form in ("full", "tied")
+
+    @property
     def log_scales(self) -> np.ndarray:
         """Terms of `offset` that belong to single columns (k, d): those of missing values are left out.
 
         The other constants of a density are the same for all components.
         """
-        k, d = self.means.shape
-        if self.form in ("full", "tied"):
-            factor = np.diagonal(self.factor, axis1=-2, axis2=-1)
-        else:
-            factor = self.factor[:, None] if self.form == "spherical" else self.factor
-        return np.broadcast_to(np.log(factor), (k, d))
+        diagonal = np.diagonal(self.factor, axis1=-2, axis2=-1) if self.has_matrices else self.column_factors
+        return np.broadcast_to(np.log(diagonal), self.means.shape)
 
     @property
     def column_factors(self) -> np.ndarray:
@@ -110,6 +112,16 @@ class PredictionRule:
     indicators: tuple[Indicator, ...]  # the other features, those of a column together
     missing: MissingPolicy
     score: NearestCenter | CenterTree | MostProbable
+
+    @property
+    def has_matrices(self) -> bool:
+        """Whether scores need the product of a row with a matrix."""
+        return isinstance(self.score, MostProbable) and self.score.has_matrices
+
+    @property
+    def is_directional(self) -> bool:
+        """Whether rows are compared at unit length, so that a row of zeros has no cluster."""
+        return isinstance(self.score, NearestCenter) and self.score.metric == "directions"
 
     @property
     def categories(self) -> dict[str, tuple[Indicator, ...]]:
@@ -139,3 +151,12 @@ class PredictionRule:
         if not isinstance(self.score, MostProbable):
             return LARGEST
         return LARGEST / max(1.0, self.n_features * float(np.abs(self.score.factor).max()))
+
+    def check_matrices(self, target: str) -> None:
+        """Reject missing values with matrices for a `target` that cannot choose a matrix for each row."""
+        if self.has_matrices and self.missing == "ignore":
+            raise ParameterError(
+                f"{self.estimator} with missing='ignore' and full or tied covariances cannot be exported to {target}, "
+                "because every pattern of missing values needs other matrices: export it to Python, or fit diagonal "
+                "covariances ('VVI'), or fill missing values."
+            )

@@ -252,18 +252,17 @@ def _score(rule: PredictionRule) -> tuple[list[str], str]:
 
 
 def _gaussians(score: MostProbable, ignores_missing: bool) -> tuple[list[str], str]:
-    has_matrices = score.form in ("full", "tied")
     means = _rows("MEANS", score.means)
     index = "label" if score.form == "full" else "0"
     if not ignores_missing:
         offsets = f"OFFSETS = {_numbers(score.offset)}"
-        if not has_matrices:
+        if not score.has_matrices:
             return [offsets, means, _rows("FACTORS", score.column_factors)], PROBABLE + DIAGONAL
         matrices = score.factor if score.form == "full" else score.factor[None]
         columns = [[column[: j + 1] for j, column in enumerate(matrix.T)] for matrix in matrices]
         return [offsets, means, _matrices("FACTORS", columns)], PROBABLE + FULL.format(index=index)
     offsets = f"OFFSETS = {_numbers(score.offset - score.log_scales.sum(axis=1))}"
-    if not has_matrices:
+    if not score.has_matrices:
         scales = _rows("LOG_SCALES", score.log_scales)
         return [offsets, means, _rows("FACTORS", score.column_factors), scales], OBSERVED_DIAGONAL
     inverse = np.linalg.inv(score.factor if score.form == "full" else score.factor[None])

@@ -80,7 +80,7 @@ class _Writer:
     def statement(self, table: str) -> str:
         source = ".".join(map(identifier, table.split(".")))
         query = self._features()
-        if self._has_matrices:
+        if self.rule.has_matrices:
             query = self._query([*self._kept(0), *self._rotated()], query)
         n = self.rule.n_features
         for start in range(0, n, self.dialect.terms):
@@ -93,7 +93,7 @@ class _Writer:
 
     def _comment(self) -> str:
         reasons = [POLICIES[self.rule.missing], "a value is infinite"]
-        if isinstance(self.rule.score, NearestCenter) and self.rule.score.metric == "directions":
+        if self.rule.is_directional:
             reasons.append("all values are 0")
         return (
             f"-- Clusters of {self.rule.estimator} with {count(self.rule.n_clusters, 'cluster')}, for "
@@ -174,7 +174,7 @@ class _Writer:
     def _term(self, label: int, j: int) -> str:
         """The term of feature `j` in the score of a cluster, or of a node of a tree."""
         score, feature = self.rule.score, f"f.f{j}"
-        if self._has_matrices:
+        if self.rule.has_matrices:
             return f"f.y{label}_{j} * f.y{label}_{j}"
         if isinstance(score, MostProbable):
             y = f"({self._minus(feature, score.means[label, j])}) * {self.literal(score.column_factors[label, j])}"
@@ -186,7 +186,7 @@ class _Writer:
         difference = self._minus(feature, mean)
         if isinstance(score, NearestCenter) and score.metric == "absolute":
             return f"ABS({difference})"
-        if isinstance(score, NearestCenter) and score.metric == "directions":
+        if self.rule.is_directional:
             return f"{feature} * ({self.literal(mean)})"  # the smallest angle, because centers have length 1
         return self._if_observed(j, f"({difference}) * ({difference})")
 
@@ -207,7 +207,7 @@ class _Writer:
     def _kept(self, start: int) -> list[str]:
         """Columns that later layers need: features from `start` on, and their ``y``."""
         names = [f"f{j}" for j in range(start, self.rule.n_features)]
-        if start > 0 and self._has_matrices:
+        if start > 0 and self.rule.has_matrices:
             names += [f"y{label}_{j}" for label in self._candidates() for j in range(start, self.rule.n_features)]
         return [f"f.{name} AS {name}" for name in names]
 
@@ -233,10 +233,6 @@ class _Writer:
         return f"f.f{j} IS NULL OR {in_range}" if self.rule.missing == "ignore" else in_range
 
     @property
-    def _has_matrices(self) -> bool:
-        return isinstance(self.rule.score, MostProbable) and self.rule.score.form in ("full", "tied")
-
-    @property
     def _adds_scales(self) -> bool:
         """Whether the constants of a density are added column by column, because values may be missing."""
         return self.rule.missing == "ignore"
@@ -244,9 +240,7 @@ class _Writer:
     @property
     def _needs_one(self) -> bool:
         """Whether a row needs a value that is not missing, or not 0."""
-        if isinstance(self.rule.score, NearestCenter) and self.rule.score.metric == "directions":
-            return True
-        return self.rule.missing == "ignore" and not self.rule.indicators
+        return self.rule.is_directional or (self.rule.missing == "ignore" and not self.rule.indicators)
 
     # cluster
 
@@ -255,7 +249,7 @@ class _Writer:
         score = self.rule.score
         if isinstance(score, CenterTree):
             return self._leaf(score, 0)
-        is_best = "<=" if isinstance(score, NearestCenter) and score.metric != "directions" else ">="
+        is_best = "<=" if isinstance(score, NearestCenter) and not self.rule.is_directional else ">="
         labels = self._candidates()
         cases = [
             f"WHEN {' AND '.join(f's.s{label} {is_best} s.s{other}' for other in labels[i + 1 :])} THEN {label}"
@@ -329,16 +323,10 @@ def string(value: str) -> str:
 
 def _check_size(rule: PredictionRule) -> None:
     score = rule.score
-    has_matrices = isinstance(score, MostProbable) and score.form in ("full", "tied")
-    if has_matrices and rule.missing == "ignore":
-        raise ParameterError(
-            f"{rule.estimator} with missing='ignore' and full or tied covariances cannot be exported to SQL, because "
-            "every pattern of missing values needs other matrices: export it to Python, or fit diagonal covariances "
-            "('VVI'), or fill missing values."
-        )
-    n_scores = rule.n_clusters * (rule.n_features + 1 if has_matrices else 1)
+    rule.check_matrices("SQL")
+    n_scores = rule.n_clusters * (rule.n_features + 1 if rule.has_matrices else 1)
     n_scores = len(score.centers) if isinstance(score, CenterTree) else n_scores
-    limit = MAX_MATRIX if has_matrices else MAX_COLUMNS
+    limit = MAX_MATRIX if rule.has_matrices else MAX_COLUMNS
     if rule.n_features > limit or n_scores > MAX_SCORES:
         raise ParameterError(
             f"the model has {rule.n_features:,} columns and {rule.n_clusters:,} clusters, more than an SQL statement "

@@ -50,7 +50,6 @@ def as_family(family: Any) -> Family:
     if isinstance(family, Family):
         return family
     if isinstance(family, str) and family in CLASSES:
-        instance: Family = getattr(import_module(f"coterie.families.{family}"), CLASSES[family])()
-        return instance
+        return getattr(import_module(f"coterie.families.{family}"), CLASSES[family])()
     names = ", ".join(map(repr, sorted(CLASSES)))
     raise ParameterError(f"family must be {names} or a coterie.families.Family; got {family!r}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from coterie.hierarchy.agglomerative import AgglomerativeClustering
-from coterie.hierarchy.banner_coefficient import banner_coefficient
 from coterie.hierarchy.cophenetic import cophenet, cophenetic_correlation
 from coterie.hierarchy.cut import cut, inconsistent
 from coterie.hierarchy.divisive import DivisiveClustering
@@ -11,7 +10,7 @@ from coterie.hierarchy.fcluster import cut_tree, fcluster
 from coterie.hierarchy.linkage import linkage
 from coterie.hierarchy.newick import to_newick
 from coterie.hierarchy.optimal_leaf_ordering import optimal_leaf_ordering
-from coterie.hierarchy.tree import check_tree, leaves_list
+from coterie.hierarchy.tree import banner_coefficient, check_tree, leaves_list
 
 __all__ = [
     "AgglomerativeClustering",

@@ -245,8 +245,7 @@ class AgglomerativeClustering(TreeEstimator):
         """The function, with its results in the cache `memory` if there is one."""
         if self.memory is None:
             return function
-        cached: Callable[..., Any] = check_memory(self.memory).cache(function, ignore=list(without_effect))
-        return cached
+        return check_memory(self.memory).cache(function, ignore=list(without_effect))
 
     def _check_connectivity(self, objects: Objects) -> None:
         if self.linkage not in CONNECTIVITY_LINKAGES:
@@ -285,5 +284,4 @@ def _sums_of_squares(height: Array) -> Array:
     """The inertia after each merge by Ward's method; heights of any scale are squared in their unit."""
     unit = Scale(int(np.frexp(height.max(initial=0.0))[1]), 0)
     costs = {"objectives": 0.5 * np.cumsum(np.ldexp(height, -unit.rows) ** 2)}
-    sums: Array = multiplied(costs, {"objectives": SQUARES}, unit)["objectives"]
-    return sums
+    return multiplied(costs, {"objectives": SQUARES}, unit)["objectives"]

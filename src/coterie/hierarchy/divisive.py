@@ -22,10 +22,10 @@ from coterie.distances.pairwise import pairwise, strips
 from coterie.errors import InputError, ParameterError
 from coterie.hierarchy import diana
 from coterie.hierarchy.assign import fitted_objects
-from coterie.hierarchy.banner_coefficient import banner_coefficient
 from coterie.hierarchy.bisections import Bisections
 from coterie.hierarchy.cut import number_by_first_row
 from coterie.hierarchy.splits import Splits
+from coterie.hierarchy.tree import banner_coefficient
 from coterie.hierarchy.tree_estimator import TreeEstimator, check_enough
 from coterie.kmeans.bisecting_kmeans import warn_of_few_rows
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from coterie import kernels, machine
 from coterie.core.arguments import one_of
-from coterie.core.progress import Callback, Progress, check_callback
+from coterie.core.progress import Callback, check_callback, report_to
 from coterie.core.progress_bar import with_verbose
 from coterie.data import opened
 from coterie.distances import Distance, as_distance
@@ -21,7 +21,7 @@ from coterie.hierarchy import linkage_from_matrix, linkage_from_rows
 from coterie.hierarchy.condensed import is_precomputed
 from coterie.hierarchy.linkage_input import positive_weights, scaled_weights, symmetric_matrix
 from coterie.hierarchy.linkage_matrix import LinkageMatrix
-from coterie.hierarchy.linkage_methods import METHODS, Method, ReportMerges
+from coterie.hierarchy.linkage_methods import METHODS, Method
 from coterie.hierarchy.optimal_leaf_ordering import optimal_leaf_ordering
 from coterie.kernels.plain.linkage import WARD, Merges
 
@@ -147,7 +147,7 @@ def linkage(
             raise ParameterError("memory='linear' does not support precomputed distances: use memory='auto'")
         D = symmetric_matrix(X)
         weight, exponent = scaled_weights(positive_weights(sample_weight, len(D)), D.dtype)
-        merges = linkage_from_matrix.merge_distances(D, rule, weight, _report(callback, len(D) - 1))
+        merges = linkage_from_matrix.merge_distances(D, rule, weight, report_to(callback, "merge", len(D) - 1))
     else:
         merges, exponent = _merge_rows(
             X, as_distance(metric, **params), method, sample_weight, memory, n_jobs, callback
@@ -170,7 +170,7 @@ def _merge_rows(
     rule = METHODS[method]
     distance, rows = _prepared(X, distance, method)
     weight, exponent = scaled_weights(positive_weights(sample_weight, len(rows)), rows.dtype)
-    progress = _report(callback, len(rows) - 1)
+    progress = report_to(callback, "merge", len(rows) - 1)
     if linkage_from_rows.is_supported(rule, distance) and linkage_from_rows.is_preferred(rows, memory):
         merges = linkage_from_rows.merge_rows(rows, rule, distance, weight, n_jobs, progress)
     elif rule.is_single and (memory == "linear" or (memory == "auto" and not linkage_from_rows.matrix_is_small(rows))):
@@ -216,14 +216,6 @@ def _looks_like_distances(X: np.ndarray) -> bool:
     return not np.diagonal(X).any() and bool((X >= 0).all() and X.any() and np.allclose(X, X.T))
 
 
-def _report(callback: Callback | None, total: int) -> ReportMerges:
-    def report(done: int) -> None:
-        if callback is not None and callback(Progress("merge", done, total)):
-            raise KeyboardInterrupt(f"the callback returned True after {done} of {total} merges")
-
-    return report
-
-
 def _linkage_matrix(merges: Merges, rule: Method, exponent: int) -> np.ndarray:
     """Sort merges by height if heights never fall, and number clusters; weights were divided by 2^exponent."""
     n = len(merges.height) + 1
@@ -237,5 +229,4 @@ def _linkage_matrix(merges: Merges, rule: Method, exponent: int) -> np.ndarray:
     if rule.is_monotone:
         order = np.argsort(merges.height, kind="stable")
         merges = Merges(*(values[order] for values in merges))
-    Z: np.ndarray = kernels.select("linkage", n, 1).linkage_matrix(merges, n)
-    return Z
+    return kernels.select("linkage", n, 1).linkage_matrix(merges, n)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -145,8 +144,8 @@ class BalancedKMeans(CenterEstimator):
         k, n = len(self.cluster_centers_), source.shape[0]
         model = BalancedLloyd(k, np.zeros(k, np.int64), np.full(k, n))
         params = BalancedAssignment(self._params, split_by_part(self.labels_, source), np.zeros(k))
-        stats, _ = engine.scan(partial(model.e_step, params), source, None)
-        cost = np.ldexp(model.objective(params, stats), 2 * self._scale.rows + self._scale.weights)
+        objective = loop.objective_at(model, params, source, engine)
+        cost = np.ldexp(objective, 2 * self._scale.rows + self._scale.weights)
         return bool(np.isclose(cost, self.inertia_, rtol=1e-6))
 
     def _model(self, summary: Summary | None = None) -> Lloyd:

@@ -112,11 +112,17 @@ class CenterEstimator(Traced, Partitional):
         return self._in_fitted_units(self.cluster_centers_)
 
     def _check_options(self) -> tuple[int, int, Any]:
-        whole_number("n_clusters", self.n_clusters, 1)
-        not_negative("tol", self.tol)
         one_of("search", self.search, self._searches)
-        callback = callbacks(self.callback, self.verbose)
-        return starts(self.init, self.n_init, if_random=10), whole_number("max_iter", self.max_iter, 1), callback
+        return checked_options(self)
+
+
+def checked_options(estimator: Partitional) -> tuple[int, int, Callback]:
+    """`n_init`, `max_iter` and the callback of an estimator, after a check of the options that all have."""
+    whole_number("n_clusters", estimator.n_clusters, 1)
+    not_negative("tol", estimator.tol)
+    callback = callbacks(estimator.callback, estimator.verbose)
+    n_init = starts(estimator.init, estimator.n_init, if_random=10)
+    return n_init, whole_number("max_iter", estimator.max_iter, 1), callback
 
 
 def check_enough_rows(k: int, summary: Summary, frozen: int = 0) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -90,9 +89,7 @@ class CenterModel:
     def objective(self, centers: np.ndarray, stats: Any) -> float:
         return float(stats.cost.sum())
 
-    def has_converged(
-        self, before: np.ndarray, after: np.ndarray, stats: Any, history: Sequence[float], stretch: float | None = None
-    ) -> bool:
+    def has_converged(self, before: np.ndarray, after: np.ndarray, stats: Any, *rest: Any) -> bool:
         return bool(stats.moved == 0 or squared_step(before, after) <= self.tol)
 
     def _free(self, mask: np.ndarray) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ class GroupAssignment(NamedTuple):
     bound: float  # lower bound of the cost of all assignments, from these prices
 
 
+@dataclass(eq=False)
 class AssignmentSearch:
     r"""Search for the cheapest assignment by Benders decomposition.
 
@@ -36,22 +38,18 @@ class AssignmentSearch:
     .. [1] Benders (1962), Partitioning procedures for solving mixed-variables programming problems, Numer. Math. 4.
     """
 
-    def __init__(
-        self,
-        group_costs: np.ndarray,  # (m, k)
-        sizes: np.ndarray,  # (m,) number of rows of a group
-        exclusions: np.ndarray,  # (e, 2) groups that cannot share a cluster
-        row_costs: np.ndarray,  # (n, k) of the other rows
-        labels: np.ndarray,  # (n,) initial labels of the other rows
-        size_min: np.ndarray,  # (k,)
-        size_max: np.ndarray,  # (k,)
-    ):
-        self.group_costs, self.sizes, self.exclusions = group_costs, sizes, exclusions
-        self.row_costs, self.labels = row_costs, labels
-        self.size_min, self.size_max = size_min, size_max
-        self.cheapest_groups = group_costs.min(axis=1, keepdims=True)
-        self.cheapest_rows = self._cost_at_prices(np.zeros(len(size_min)))
-        self.scale = float(np.ptp(group_costs, axis=1).mean()) or 1.0
+    group_costs: np.ndarray  # (m, k)
+    sizes: np.ndarray  # (m,) number of rows of a group
+    exclusions: np.ndarray  # (e, 2) groups that cannot share a cluster
+    row_costs: np.ndarray  # (n, k) of the other rows
+    labels: np.ndarray  # (n,) initial labels of the other rows
+    size_min: np.ndarray  # (k,)
+    size_max: np.ndarray  # (k,)
+
+    def __post_init__(self) -> None:
+        self.cheapest_groups = self.group_costs.min(axis=1, keepdims=True)
+        self.cheapest_rows = self._cost_at_prices(np.zeros(len(self.size_min)))
+        self.scale = float(np.ptp(self.group_costs, axis=1).mean()) or 1.0
         self.tried: dict[bytes, GroupAssignment] = {}
 
     def best(self, prices: np.ndarray, before: np.ndarray | None) -> GroupAssignment:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -72,8 +71,7 @@ class SquaredDTW(Cost):
         )
         costs /= unit**2
         np.minimum(closest, costs[0], out=closest, casting="same_kind")
-        potential: np.ndarray = np.minimum(closest, costs) @ (np.ones(len(rows)) if w is None else w)
-        return potential
+        return np.minimum(closest, costs) @ (np.ones(len(rows)) if w is None else w)
 
     def take(self, X: Any, rows: np.ndarray) -> np.ndarray:
         return np.asarray(X[rows])
@@ -131,9 +129,7 @@ class DTWLloyd(CenterModel):
         """Statistics of the clusters of the centers `before`, measured from the centers `after`."""
         return self._stats(after, chunk, self.assign(before, chunk))
 
-    def has_converged(
-        self, before: np.ndarray, after: np.ndarray, stats: Any, history: Sequence[float], stretch: float | None = None
-    ) -> bool:
+    def has_converged(self, before: np.ndarray, after: np.ndarray, stats: Any, history: Any, *rest: Any) -> bool:
         decrease = history[-2] - history[-1]
         return bool(squared_step(before, after) <= self.tol or decrease <= ROUNDING * abs(history[-2]))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -94,9 +94,7 @@ class Fuzzy(NearestCenters):
     def objective(self, centers: np.ndarray, stats: FuzzyStats) -> float:
         return float(stats.cost) * float(len(centers)) ** (1.0 - self.m)
 
-    def has_converged(
-        self, before: np.ndarray, after: np.ndarray, stats: Any, history: Sequence[float], stretch: float | None = None
-    ) -> bool:
+    def has_converged(self, before: np.ndarray, after: np.ndarray, stats: Any, history: Any, *rest: Any) -> bool:
         return bool(squared_step(before, after) <= self.tol or history[-1] >= history[-2] > 0)
 
     def assign(self, centers: np.ndarray, chunk: Chunk, memo: Any = None) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -76,9 +76,8 @@ def search_start(
         search.run(centers, None if store is None else store.read("search", model))
         stopped = search.stopped
         candidate = search.centers.astype(source.dtype)
-        stats, _ = engine.scan(partial(model.e_step, candidate), source, None)
         # The objective of a sample, or rounding to the dtype of the data, can be misleading: compare on all rows.
-        centers = candidate if model.objective(candidate, stats) <= first.objective else centers
+        centers = candidate if loop.objective_at(model, candidate, source, engine) <= first.objective else centers
 
     def final_callback(progress: Progress) -> bool:
         return stopped or bool(callback(replace(progress, run=n_init + 1)))
@@ -110,40 +109,38 @@ def _rows(source: Source, k: int, summary: Summary, rng: np.random.Generator) ->
     return Rows(X, w, summary.mean, summary.unit, float(w.sum()) / summary.weight)
 
 
+@dataclass(eq=False)
 class KMeansSearch:
     """Current solution, best solution so far, and remaining budget of a search."""
 
-    def __init__(
-        self,
-        kind: str,
-        rows: Rows,
-        k: int,
-        rng: np.random.Generator,
-        limit: WorkLimit,
-        callback: Callback,
-        run_index: int,
-        store: Store | None = None,
-    ):
+    kind: str
+    rows: Rows
+    k: int
+    rng: np.random.Generator
+    limit: WorkLimit
+    callback: Callback
+    run_index: int
+    store: Store | None = None
+
+    def __post_init__(self) -> None:
         from coterie.kernels.cpu import incremental_lloyd
         from coterie.kernels.cpu import local_search as ops
 
         self.ops, self.copy_solution = ops, incremental_lloyd.copy
-        self.X, self.w, self.rows = rows.X, rows.w, rows
-        self.kind, self.k, self.rng, self.limit = kind, k, rng, limit
-        self.callback, self.run_index = callback, run_index
-        n, d = rows.X.shape
-        self.current, self.base, self.trial = (_solution(incremental_lloyd, n, d, k) for _ in range(3))
-        self.moves, self.base_moves = (_moves(incremental_lloyd, d, k) for _ in range(2))
-        self.iterations_per_call = int(max(1, min(ops.MAX_ITER, CALL_WORK / (rows.X.size * k))))
+        self.X, self.w = self.rows.X, self.rows.w
+        n, d = self.X.shape
+        self.current, self.base, self.trial = (_solution(incremental_lloyd, n, d, self.k) for _ in range(3))
+        self.moves, self.base_moves = (_moves(incremental_lloyd, d, self.k) for _ in range(2))
+        self.iterations_per_call = int(max(1, min(ops.MAX_ITER, CALL_WORK / (self.X.size * self.k))))
         self.best, self.best_objective = np.empty(0), np.inf
         eps = float(np.finfo(np.float64).eps)
         # Bound of the relative rounding error of a sum of n products, each of a square of d columns.
-        self.rounding = (sum(rows.X.shape) + 3) * eps
+        self.rounding = (n + d + 3) * eps
         # Objective if every row equals its center except for rounding: no search can improve on it.
-        self.zero_objective = float(rows.w.sum()) * (8 * eps) ** 2 * float((rows.X**2).sum(axis=1).max())
+        self.zero_objective = float(self.w.sum()) * (8 * eps) ** 2 * float((self.X**2).sum(axis=1).max())
         self.steps, self.stopped = 0, False
         self.clock = Clock()
-        self.store, self.population = store, list[tuple[float, np.ndarray]]()
+        self.population: list[tuple[float, np.ndarray]] = []
         self.state: partial[SearchState] | None = None  # builds the last complete state
 
     def run(self, centers: np.ndarray, saved: SearchState | None = None) -> None:

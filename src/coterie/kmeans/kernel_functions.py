@@ -141,8 +141,7 @@ class Polynomial(ProductKernel):
             values *= self.gamma
             values += self.coef0
             if self.degree > MAX_PRODUCTS:
-                large: np.ndarray = values ** float(min(self.degree, LARGEST_DEGREE))
-                return large
+                return values ** float(min(self.degree, LARGEST_DEGREE))
             power = values.copy()
             for _ in range(self.degree - 1):  # much faster than `**` for small degrees
                 power *= values

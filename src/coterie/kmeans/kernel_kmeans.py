@@ -8,14 +8,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from coterie.base import Partitional, Summary, callbacks, summarize
-from coterie.core.arguments import as_rng, is_number, not_negative, one_of, whole_number
+from coterie.base import Partitional, Summary, summarize
+from coterie.core.arguments import as_rng, is_number, one_of, whole_number
 from coterie.core.in_memory import check_in_memory
 from coterie.core.protocols import ClusterEngine, Engine, Source
 from coterie.core.scale import Powers, Scale, multiplied
 from coterie.core.stored import stored
 from coterie.errors import ParameterError, ScaleError
-from coterie.kmeans.center_estimator import check_enough_rows
+from coterie.kmeans.center_estimator import check_enough_rows, checked_options
 from coterie.kmeans.kernel_functions import (
     Kernel,
     Precomputed,
@@ -29,7 +29,6 @@ from coterie.kmeans.kernel_lloyd import IndefiniteKernelLloyd, KernelLloyd
 from coterie.kmeans.kernel_seeding import check_start, initial_labels
 from coterie.kmeans.lloyd import warn_of_empty_clusters
 from coterie.kmeans.nystrom import FeatureLloyd, nystrom_features
-from coterie.seeding import starts
 
 EXACT_UP_TO = 10_000  # rows
 STORED = 1 << 30  # maximum number of bytes of a stored kernel matrix
@@ -219,7 +218,7 @@ class KernelKMeans(Partitional):
         return self
 
     def _descend_exactly(self, kernel: Kernel, source: Any, engine: Engine, **options: Any) -> tuple[Any, np.ndarray]:
-        source = with_kernel_parts(source)
+        source = replace(source, chunk_rows=PART_ROWS)
         matrix = source if isinstance(kernel, Precomputed) else None
         if matrix is None and source.shape[0] ** 2 * source.dtype.itemsize <= STORED:
             matrix = kernel_matrix(kernel, source, engine)
@@ -294,7 +293,9 @@ class KernelKMeans(Partitional):
         return self._centers
 
     def _prepare_rows(self, source: Any, engine: Engine, first: bool) -> Any:
-        return with_kernel_parts(source) if self._features is None else self._features.source(source, engine)
+        if self._features is None:
+            return replace(source, chunk_rows=PART_ROWS)
+        return self._features.source(source, engine)
 
     def _open_rows(self, X: Any, sample_weight: Any, first: bool, y: Any = None) -> tuple[Source, Engine, Summary]:
         source: Any
@@ -313,7 +314,7 @@ class KernelKMeans(Partitional):
         return source, engine, summary
 
     def _check_options(self) -> tuple[int, int, Any]:
-        whole_number("n_clusters", self.n_clusters, 1)
+        options = checked_options(self)
         one_of("approximation", self.approximation, ("auto", "exact", "nystrom"))
         if self.kernel == "precomputed" and self.approximation == "nystrom":
             raise ParameterError(
@@ -324,9 +325,7 @@ class KernelKMeans(Partitional):
         whole_number("degree", self.degree, 1)
         if not is_number(self.coef0):
             raise ParameterError(f"coef0 must be a number; got {self.coef0!r}")
-        not_negative("tol", self.tol)
-        callback = callbacks(self.callback, self.verbose)
-        return starts(self.init, self.n_init, if_random=10), whole_number("max_iter", self.max_iter, 1), callback
+        return options
 
     @property
     def _sparse(self) -> bool:
@@ -336,8 +335,3 @@ class KernelKMeans(Partitional):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
-
-
-def with_kernel_parts(source: Any) -> Any:
-    """Source whose parts have a size suitable for their kernel values with n rows."""
-    return replace(source, chunk_rows=PART_ROWS)

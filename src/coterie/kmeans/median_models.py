@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -176,9 +175,7 @@ class Euclidean(NearestCenters):
             centers = np.where(is_median[:, None], nearest.rows, centers)
         return super().repair(centers, stats, source, engine, memos)
 
-    def has_converged(
-        self, before: np.ndarray, after: np.ndarray, stats: Any, history: Sequence[float], stretch: float | None = None
-    ) -> bool:
+    def has_converged(self, before: np.ndarray, after: np.ndarray, stats: Any, history: Any, *rest: Any) -> bool:
         return bool(squared_step(before, after) <= self.tol or history[-1] >= (1.0 - ROUNDING) * history[-2])
 
     def assigned_costs(self, centers: np.ndarray, chunk: Chunk, labels: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 
 from coterie import interrupts
 from coterie.base import CENTERS_STORED, Partitional, Summary, callbacks, in_memory
-from coterie.core import online
+from coterie.core import loop, online
 from coterie.core.arguments import as_rng, not_negative, whole_number
 from coterie.core.arrays import as_dense
 from coterie.core.attachments import detach
@@ -154,7 +154,7 @@ class MiniBatchKMeans(Traced, Partitional):
         rows = _RandomRows(source, rng)
         batch_size = min(self.batch_size, rows.count)
         stopping = _Stopping(self, summary, batch_size / rows.count)
-        batch_fit = _BatchFit(self._initial_model(summary), rows, batch_size, self.reassignment_ratio, stopping, store)
+        batch_fit = _BatchFit(self._model(summary), rows, batch_size, self.reassignment_ratio, stopping, store)
         if not batch_fit.resume():
             init_size = 3 * max(self.batch_size, self.n_clusters) if self.init_size is None else self.init_size
             sample = rows.draw_distinct(init_size)
@@ -201,7 +201,7 @@ class MiniBatchKMeans(Traced, Partitional):
         if first:
             check_enough_rows(self.n_clusters, summary)
             rng = as_rng(self.random_state)
-            model = self._initial_model(summary)
+            model = self._model(summary)
             rows, engine_of_rows = in_memory(source.pick(slice(None))) if is_on_device else (source, engine)
             state = self._initial_state(model, rows, engine_of_rows, n_init, rng)
         else:
@@ -222,17 +222,13 @@ class MiniBatchKMeans(Traced, Partitional):
         self._publish(state, rng, labels, stats)
         return self
 
-    def _initial_model(self, summary: Summary) -> Lloyd:
-        return Lloyd(self.n_clusters, self.init, summary.unit, bounds=False)
-
     def _initial_state(
         self, model: Lloyd, source: Source, engine: Engine, n_init: int, rng: np.random.Generator
     ) -> online.State:
         """Best of `n_init` initialisations on these rows."""
         check_start(self.init, source, self.n_clusters)
         candidates = [model.init(source, engine, child) for child in rng.spawn(n_init)]
-        stats = [engine.scan(partial(model.e_step, centers), source, None)[0] for centers in candidates]
-        costs = [model.objective(centers, sums) for centers, sums in zip(candidates, stats, strict=True)]
+        costs = [loop.objective_at(model, centers, source, engine) for centers in candidates]
         return online.State(candidates[int(np.argmin(costs))])
 
     def _publish(self, state: online.State, rng: np.random.Generator, labels: Any, stats: Any) -> None:
@@ -242,7 +238,9 @@ class MiniBatchKMeans(Traced, Partitional):
         self._n_features_out = self.n_clusters
 
     def _model(self, summary: Summary | None = None) -> Lloyd:
-        return Lloyd(len(self.cluster_centers_), bounds=False)
+        if summary is None:
+            return Lloyd(len(self.cluster_centers_), bounds=False)
+        return Lloyd(self.n_clusters, self.init, summary.unit, bounds=False)
 
     @property
     def _params(self) -> np.ndarray:
@@ -317,7 +315,9 @@ class _BatchFit:
 
     def _step(self, steps: int, callback: Callback) -> None:
         before, rng = self.state.params, self.rows.rng
-        self.state, stats = _update_with_batch(self.model, self.state, self.rows.draw(self.batch_size), self.ratio, rng)
+        chunk = self.rows.draw(self.batch_size)
+        state, stats = online.step(self.model, self.state, chunk)
+        self.state = _reseed(state, chunk.X.shape[0], chunk.w, chunk.X.__getitem__, self.ratio, rng)
         self.history.append(float(stats.cost.sum() / stats.weight.sum()))
         left = self.clock.left(len(self.history) / steps) if self.stopping.is_disabled else None
         progress = Progress("batch", len(self.history), None, left, 0, self.state.params, self.history[-1])
@@ -342,14 +342,6 @@ class _BatchFit:
         rng = copy.deepcopy(self.rows.rng)
         rng.bit_generator.state = rng_state
         return MiniBatchState(state.params, state.seen, np.array(self.history[:steps]), rng, stopping)
-
-
-def _update_with_batch(
-    model: Lloyd, state: online.State, chunk: Chunk, ratio: float, rng: np.random.Generator
-) -> tuple[online.State, Any]:
-    """One step with a batch: state and statistics."""
-    state, stats = online.step(model, state, chunk)
-    return _reseed(state, chunk.X.shape[0], chunk.w, chunk.X.__getitem__, ratio, rng), stats
 
 
 class _Stopping:

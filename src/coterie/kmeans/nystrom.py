@@ -98,9 +98,7 @@ class FeatureLloyd(Lloyd):
         sums = engine.sum(partial(_sums_by_label, self.n_clusters), labelled)
         return (sums.sum_x / sums.weight[:, None]).astype(source.dtype)
 
-    def has_converged(
-        self, before: np.ndarray, after: np.ndarray, stats: Any, history: Sequence[float], stretch: float | None = None
-    ) -> bool:
+    def has_converged(self, before: np.ndarray, after: np.ndarray, stats: Any, history: Any, *rest: Any) -> bool:
         return bool(stats.moved == 0 or history[-2] - history[-1] <= self.gain * history[-2])
 
 
@@ -119,7 +117,7 @@ def nystrom_features(
     if m < len(rows):
         rows = np.sort(draw_distinct(counts, rng, POOL * m))
         pool = replace(source.subset(rows), chunk_rows=len(rows))
-        step = partial(_choose, kernel, m, int(rng.integers(2**63)))
+        step = partial(_choose_landmarks, kernel, m, int(rng.integers(2**63)))
         rows = rows[engine.map(step, pool)[0]]  # runs in the engine with one BLAS thread, so that the result is fixed
     else:
         rows = rows[np.unique(first_equal_rows(source.subset(rows).X))]  # duplicates would add only rounding
@@ -127,8 +125,9 @@ def nystrom_features(
     return engine.map(partial(_whitened, kernel), landmarks)[0], rows
 
 
-def choose_landmarks(kernel: Kernel, X: Any, m: int, rng: np.random.Generator) -> np.ndarray:
-    """At most `m` of the prepared rows; fewer if these explain all others, unless the kernel may be indefinite."""
+def _choose_landmarks(kernel: Kernel, m: int, seed: int, pool: Chunk) -> np.ndarray:
+    """At most `m` of the rows; fewer if these explain all others, unless the kernel may be indefinite."""
+    X, rng = kernel.prepare(pool.X), np.random.default_rng(seed)
     residual = np.maximum(kernel.diagonal(X), 0)
     tolerance = np.finfo(X.dtype).eps * residual.sum()
     factor, rows = np.zeros((X.shape[0], 0)), np.zeros(0, np.int64)
@@ -155,10 +154,6 @@ def inverse_root(K: np.ndarray, eps: float) -> np.ndarray:
     if not selected.any():
         return np.zeros((len(K), 1))
     return vectors[:, selected] / np.sqrt(values[selected])
-
-
-def _choose(kernel: Kernel, m: int, seed: int, pool: Chunk) -> np.ndarray:
-    return choose_landmarks(kernel, kernel.prepare(pool.X), m, np.random.default_rng(seed))
 
 
 def _whitened(kernel: Kernel, landmarks: Chunk) -> Features:

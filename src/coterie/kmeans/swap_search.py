@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -131,34 +131,29 @@ def _better_start(
 ) -> np.ndarray:
     """The cheaper of the centers of a sample and of seeds among all rows, because a sample can miss a small cluster."""
     seeds = model.init(source, engine, rng)
-    statistics = [engine.scan(partial(model.e_step, candidate), source, None)[0] for candidate in (centers, seeds)]
-    at_centers, at_seeds = (
-        model.objective(candidate, stats) for candidate, stats in zip((centers, seeds), statistics, strict=True)
-    )
+    at_centers, at_seeds = (loop.objective_at(model, candidate, source, engine) for candidate in (centers, seeds))
     return centers if at_centers <= at_seeds else seeds
 
 
+@dataclass(eq=False)
 class Search:
     """Solution that is improved by swaps, for rows in memory."""
 
-    def __init__(
-        self,
-        model: Any,
-        rows: Chunk,
-        scale: float,  # estimated objective of all rows divided by that of these rows
-        rng: np.random.Generator,
-        max_iter: int,
-        callback: Callback,
-    ):
-        self.model, self.rows, self.scale, self.rng, self.max_iter = model, rows, scale, rng, max_iter
-        self.source, self.engine = in_memory(rows)
-        self.callback, self.stopped = callback, False
-        self.steps, self.max_steps = 0, 0  # rounds of swaps
+    model: Any
+    rows: Chunk
+    scale: float  # estimated objective of all rows divided by that of these rows
+    rng: np.random.Generator
+    max_iter: int
+    callback: Callback
+
+    def __post_init__(self) -> None:
+        self.source, self.engine = in_memory(self.rows)
+        self.steps, self.max_steps, self.stopped = 0, 0, False  # rounds of swaps
         self.best: Solution | None = None
         self.neighborhood: Neighborhood | None = None  # of the current solution
-        self.cost: Cost = model.cost
+        self.cost: Cost = self.model.cost
         # Optional parts of a model: a faster variant for trial descents, and a step that moves centers off the rows.
-        self.rough, self.off_rows = getattr(model, "rough", model), getattr(model, "off_rows", None)
+        self.rough, self.off_rows = getattr(self.model, "rough", self.model), getattr(self.model, "off_rows", None)
 
     def run(self, n_init: int, effort: Effort) -> Solution:
         """Run `n_init` descents, then swaps and jumps from the best of them. Ctrl-C keeps the best."""
@@ -327,8 +322,7 @@ class Neighborhood:
         """Draw `count` different centers; those whose removal adds little cost are more likely."""
         k = len(self.centers)
         share = self.total / (self.total + k * (self.without @ self.w - self.total))
-        chosen: list[int] = rng.choice(k, count, replace=False, p=share / share.sum()).tolist()
-        return chosen
+        return rng.choice(k, count, replace=False, p=share / share.sum()).tolist()
 
     def _chain(
         self, first: tuple[int, int], length: int, at_rows: np.ndarray, owner: np.ndarray
@@ -355,8 +349,7 @@ class Neighborhood:
         with_all = np.minimum(nearest[:, None], at_rows)  # costs with the candidate and all centers
         added = np.minimum(second[:, None], at_rows) - with_all  # without the nearest center
         own_weight = np.where(np.arange(len(without))[:, None] == owner, self.w, 0.0)
-        totals: np.ndarray = self.w @ with_all + own_weight @ added
-        return totals
+        return self.w @ with_all + own_weight @ added
 
     def _limit(self, length: int) -> float:
         return (1.0 + FAR * length / len(self.centers)) * self.total

@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from coterie.base import Partitional, Summary, callbacks
+from coterie.base import Partitional, Summary
 from coterie.base.estimator import COLUMNS
-from coterie.core.arguments import not_negative, one_of, whole_number
+from coterie.core.arguments import one_of, whole_number
 from coterie.core.attachments import detach
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import SQUARES, Powers, Scale, multiplied, times_power
@@ -19,10 +19,9 @@ from coterie.distances.series import as_series, from_table
 from coterie.distances.soft_dtw import as_gamma, gamma_in_units
 from coterie.distances.windows import Mask, SakoeChiba, as_window
 from coterie.errors import InputError, ParameterError, ScaleError
-from coterie.kmeans.center_estimator import check_enough_rows
+from coterie.kmeans.center_estimator import check_enough_rows, checked_options
 from coterie.kmeans.dtw_lloyd import DTWLloyd
 from coterie.kmeans.lloyd import warn_of_empty_clusters
-from coterie.seeding import starts
 from coterie.traces import Traced
 
 METRICS = ("dtw", "softdtw", "euclidean")
@@ -251,18 +250,16 @@ class TimeSeriesKMeans(Traced, Partitional):
             )
 
     def _check_options(self) -> tuple[int, int, Any]:
-        whole_number("n_clusters", self.n_clusters, 1)
+        options = checked_options(self)
         whole_number("max_iter_barycenter", self.max_iter_barycenter, 1)
         one_of("metric", self.metric, METRICS)
-        not_negative("tol", self.tol)
         as_gamma(self.gamma)
         if isinstance(as_window(self.window), Mask):
             raise ParameterError(
                 "window must not be a mask of cells, which is for one pair of series (dtw, dtw_path): use None, an "
                 "int, a float or Itakura"
             )
-        callback = callbacks(self.callback, self.verbose)
-        return starts(self.init, self.n_init, if_random=10), whole_number("max_iter", self.max_iter, 1), callback
+        return options
 
     def _start(self, source: Source, channels: int, exponent: int) -> Any:
         if isinstance(self.init, str):

@@ -15,8 +15,6 @@ from coterie.data.memory import as_weights
 from coterie.errors import InputError, ParameterError
 from coterie.metrics.labels import Labels, as_labels
 
-EXACT = 1 << 31  # if the sum of counts is below this, sums of their squares fit into int64
-
 
 @dataclass(frozen=True)
 class Contingency:
@@ -142,23 +140,3 @@ def _check_integers(w: Array) -> None:
             f"row {invalid[0]} has {w[invalid[0]]:g}. "
             "mutual_info_score, normalized_mutual_info_score and purity_score support any weights"
         )
-
-
-def pairs(counts: Array) -> int:
-    """The exact number of pairs of rows in the same cell: the sum of n (n - 1) / 2."""
-    if int(counts.sum()) < EXACT:
-        return (int(counts @ counts) - int(counts.sum())) // 2
-    return sum(n * (n - 1) // 2 for n in map(int, counts))
-
-
-def entropy(counts: Array) -> float:
-    """The entropy of the distribution proportional to these counts, in nats."""
-    share = counts[counts > 0] / counts.sum()
-    return max(0.0, -float(share @ np.log(share)))
-
-
-def mutual_information(table: Contingency) -> float:
-    """The mutual information of the two labellings, in nats; from 0 to the smaller of their entropies."""
-    share, rows, columns = (sums / table.total for sums in (table.cells, table.rows, table.columns))
-    information = share @ np.log(share / (rows[table.row] * columns[table.column]))
-    return float(np.clip(information, 0.0, min(entropy(table.rows), entropy(table.columns))))

@@ -143,8 +143,7 @@ def weight_of_others(codes: Array, w: Array, cluster_weight: Array) -> Array:
 
     A row of weight m > 1 is equivalent to m equal rows. It is compared with the other m - 1 of them.
     """
-    rest: Array = cluster_weight[codes] - np.minimum(w, 1.0)
-    return rest
+    return cluster_weight[codes] - np.minimum(w, 1.0)
 
 
 SPARSE_METRICS = {

@@ -98,6 +98,15 @@ def as_labelled_source(X: Any, labels: Any, sample_weight: Any, n_jobs: int | No
     return LabelledSource(source, engine, encoded, scale)
 
 
+def as_counted_source(X: Any, labels: Any, sample_weight: Any, n_jobs: int | None) -> LabelledSource:
+    """Rows of at least two clusters, whose weights are numbers of rows, and must not be rescaled."""
+    labelled = as_labelled_source(X, labels, sample_weight, n_jobs)
+    if labelled.scale.weights:
+        raise ScaleError(*labelled.scale)
+    check_several(labelled.labels)
+    return labelled
+
+
 def cluster_moments(source: Source, engine: Engine, labels: Labels) -> Moments:
     """Moments of the clusters with positive weight; the `y` of the source are the codes of the labels.
 

@@ -9,10 +9,9 @@ import numpy as np
 from coterie import kernels, machine
 from coterie.core.arguments import as_rng, one_of, whole_number
 from coterie.data.tensors import as_array, is_on_device
-from coterie.errors import ParameterError, ScaleError
+from coterie.errors import ParameterError
 from coterie.metrics.labelled_rows import LabelledRows, as_labelled_rows
-from coterie.metrics.labels import check_several
-from coterie.metrics.moments import as_labelled_source, check_several_weighted
+from coterie.metrics.moments import as_counted_source, check_several_weighted
 from coterie.metrics.silhouette_exact import check_not_all_single, silhouettes, silhouettes_of
 from coterie.metrics.silhouette_simplified import silhouettes_about_medoids, sums_about_means
 
@@ -195,10 +194,7 @@ def _on_device(X: Any, labels: Any, metric: Any, metric_params: Any, sample_weig
         raise ParameterError(
             f"metric={metric!r} is not supported for tensors on a GPU: use metric='euclidean', or pass X.cpu()"
         )
-    source, _, encoded, scale = as_labelled_source(X, labels, sample_weight, None)
-    if scale.weights:  # weights are numbers of rows, and must not be rescaled
-        raise ScaleError(*scale)
-    check_several(encoded)
+    source, _, encoded, _ = as_counted_source(X, labels, sample_weight, None)
     rows: Any = source.gather(slice(None))
     weight = np.bincount(encoded.codes, None if rows.w is None else np.asarray(rows.w), encoded.k)
     check_several_weighted(weight)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,36 +76,24 @@ def cells_of(clusterings: list[LabelledRows]) -> Cells:
 def _mean_silhouettes(clusterings: list[LabelledRows], n_jobs: int | None) -> list[float]:
     labelled, cells = clusterings[0], cells_of(clusterings)
     n, w = len(labelled), labelled.weights
-    work = _Work(
-        labelled, cells, labelled.rows[cells.order], w[cells.order],
-        np.stack([other.codes for other in clusterings]) + cells.first[:-1, None],
-        np.stack([other.rest_weight for other in clusterings]),
-    )  # fmt: skip
+    rows, sorted_w = labelled.rows[cells.order], w[cells.order]
+    cluster = np.stack([other.codes for other in clusterings]) + cells.first[:-1, None]  # (m, n)
+    rest = np.stack([other.rest_weight for other in clusterings])  # (m, n) weight of the other rows of the cluster
+
+    def strip(start: int, stop: int) -> tuple[int, Array]:
+        """`start`, and the silhouettes (m, stop - start) of the rows `start` to `stop`."""
+        distances = labelled.table(rows, labelled.rows[np.arange(start, stop)])
+        values = np.empty((len(cluster), stop - start))
+        kernels.select("silhouette", n, stop - start).silhouettes_of_cells(
+            distances, sorted_w, cells.starts, cells.clusters, cells.first, cells.weight,
+            np.ascontiguousarray(cluster[:, start:stop]), np.ascontiguousarray(rest[:, start:stop]), values,
+        )  # fmt: skip
+        check_finite(values)
+        return start, values
+
     step = max(1, STRIP_BYTES // (n * labelled.dtype.itemsize * LANES)) * LANES
     calls = [(start, min(start + step, n)) for start in range(0, n, step)]
     total = np.zeros(len(clusterings))
-    for start, values in machine.in_threads(partial(_strip, work), calls, n_jobs):
+    for start, values in machine.in_threads(strip, calls, n_jobs):
         total += values @ w[start : start + values.shape[1]]
     return [float(value) for value in total / w.sum()]
-
-
-class _Work(NamedTuple):
-    labelled: LabelledRows
-    cells: Cells
-    rows: Any  # (n, ...) rows sorted by cell
-    w: Array  # (n,) their weights
-    cluster: Array  # (m, n) cluster of each row, in its original order
-    rest: Array  # (m, n) weight of the other rows of this cluster
-
-
-def _strip(work: _Work, start: int, stop: int) -> tuple[int, Array]:
-    """`start`, and the silhouettes (m, stop - start) of the rows `start` to `stop`."""
-    cells, index = work.cells, np.arange(start, stop)
-    distances = work.labelled.table(work.rows, work.labelled.rows[index])
-    values = np.empty((len(work.cluster), stop - start))
-    kernels.select("silhouette", len(work.w), stop - start).silhouettes_of_cells(
-        distances, work.w, cells.starts, cells.clusters, cells.first, cells.weight,
-        np.ascontiguousarray(work.cluster[:, index]), np.ascontiguousarray(work.rest[:, index]), values,
-    )  # fmt: skip
-    check_finite(values)
-    return start, values

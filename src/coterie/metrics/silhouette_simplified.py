@@ -11,10 +11,9 @@ from coterie import kernels, machine
 from coterie.core.arrays import Array
 from coterie.core.protocols import Chunk
 from coterie.distances.pairwise import strips
-from coterie.errors import ParameterError, ScaleError
+from coterie.errors import ParameterError
 from coterie.metrics.labelled_rows import LabelledRows, check_finite, weight_of_others
-from coterie.metrics.labels import check_several
-from coterie.metrics.moments import Moments, as_labelled_source, check_several_weighted, cluster_moments
+from coterie.metrics.moments import Moments, as_counted_source, check_several_weighted, cluster_moments
 from coterie.metrics.silhouette_exact import check_not_all_single, silhouette_values
 
 
@@ -25,10 +24,7 @@ def sums_about_means(X: Any, labels: Any, metric: Any, sample_weight: Any, n_job
             "metric must be 'euclidean' or 'sqeuclidean' with approximation='simplified', which computes means; "
             f"got {metric!r}. method='medoid' supports any metric"
         )
-    source, engine, encoded, scale = as_labelled_source(X, labels, sample_weight, n_jobs)
-    if scale.weights:  # weights are numbers of rows, and must not be rescaled
-        raise ScaleError(*scale)
-    check_several(encoded)
+    source, engine, encoded, _ = as_counted_source(X, labels, sample_weight, n_jobs)
     moments = cluster_moments(source, engine, encoded)
     weight = np.zeros(encoded.k)
     weight[moments.clusters] = moments.weight

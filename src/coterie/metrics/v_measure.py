@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from coterie.core.arguments import not_negative
-from coterie.metrics.contingency import contingency_table, entropy, mutual_information
+from coterie.metrics.contingency import contingency_table
+from coterie.metrics.mutual_info import entropy, mutual_information
 
 
 def homogeneity_completeness_v_measure(

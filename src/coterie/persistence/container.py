@@ -34,8 +34,7 @@ def to_bytes(content: dict[str, Any], tensors: dict[str, np.ndarray], kind: str 
 
     text = json.dumps(content, allow_nan=False, separators=(",", ":"))
     head = {"format": FORMAT, "sha256": digest(text, tensors), "content": text}
-    data: bytes = save(tensors, {KEYS[kind]: json.dumps(head, separators=(",", ":"))})
-    return data
+    return save(tensors, {KEYS[kind]: json.dumps(head, separators=(",", ":"))})
 
 
 def digest(text: str, tensors: dict[str, np.ndarray]) -> str:

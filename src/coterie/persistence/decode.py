@@ -16,7 +16,6 @@ from coterie.core.stored import Declaration, declaration_of
 from coterie.errors import ModelFileError
 from coterie.persistence import classes
 from coterie.persistence.rules import Lengths, check_fields, check_model
-from coterie.persistence.scaler_state import complete_scaler
 
 LONGEST_RANGE = 1 << 24  # columns
 LONGEST_TEXT = 1 << 16  # characters of one text of an array
@@ -71,7 +70,7 @@ class Decoder:
             check_is_fitted(model.steps[-1][1])
         else:
             check_model(classes.model_declaration(name), vars(model), lengths)
-            complete_scaler(model)
+            classes.complete_scaler(model)
         return model
 
     def _model_class(self, name: Any, inside: bool) -> type:

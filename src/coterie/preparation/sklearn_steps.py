@@ -14,7 +14,7 @@ from coterie.data.tables.reader import Table
 from coterie.data.tables.readings import Reading
 from coterie.errors import InputError, ParameterError
 from coterie.families import Categorical, groups
-from coterie.persistence.scaler_state import complete_scaler
+from coterie.persistence.classes import complete_scaler
 from coterie.preparation import ModelMissing
 from coterie.preparation.column_reader import ColumnReader
 from coterie.preparation.column_selection import check_column

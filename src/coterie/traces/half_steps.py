@@ -34,9 +34,6 @@ class HalfSteps:
         is_penalised = self._has_bound and any(iteration.is_penalised for iteration in self.iterations)
         self.objective_name = f"penalised {self._maximised}" if is_penalised else self._maximised or ""
 
-    def all(self) -> list[Step]:
-        return list(self.steps())
-
     def steps(self) -> Iterator[Step]:
         """The steps one by one, so that their labels need not be in memory together."""
         if self.is_online:
@@ -232,5 +229,4 @@ def _reorder(values: Any, places: np.ndarray | None) -> np.ndarray:
 
 def _movement(before: Step, after: Step) -> np.ndarray:
     """Return the distance that each center moved (k,)."""
-    movement: np.ndarray = np.linalg.norm(after.centers - before.centers, axis=1)
-    return movement
+    return np.linalg.norm(after.centers - before.centers, axis=1)

@@ -122,8 +122,7 @@ class Recorder:
     def _origin(self, k: int, previous: Iteration | None) -> np.ndarray:
         if previous is None or previous.origin is None or previous.weight is None:
             return np.arange(k)
-        origin: np.ndarray = previous.origin[self.model.order(previous.weight)]
-        return origin
+        return previous.origin[self.model.order(previous.weight)]
 
     def _finish_run(self) -> None:
         """Make the current restart the best one if it is better, by the same rule as the loop."""

@@ -34,7 +34,7 @@ class Recording:
             with machine.one_blas_thread:
                 chunk = self._recorder.source.pick(self._index)
                 half_steps = HalfSteps(self._recorder, chunk, self._index, _fill_missing(chunk)[2])
-                self._trace = self._with_steps(half_steps, half_steps.all())
+                self._trace = self._with_steps(half_steps, half_steps.steps())
         return self._trace
 
     def all_rows(self, max_iterations: int) -> tuple[Trace, Iterator[Step]]:

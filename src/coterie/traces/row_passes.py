@@ -31,8 +31,7 @@ class RowPasses:
         `component_map` (k,) maps components at `params` to components at `previous`, which may be None.
         """
         step = partial(_assignment, self.model, params, previous, k, component_map)
-        assignment: Assignment = self.engine.sum(step, self.source)
-        return assignment
+        return self.engine.sum(step, self.source)
 
     def labels(self, params: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the labels of all rows at `params` (n,), and the sizes of the clusters (k,)."""
@@ -51,8 +50,7 @@ class RowPasses:
         sums = self.engine.sum(partial(_sums, self.model, params), self.source)
         overall = sums.sum_x.sum(axis=0) / np.maximum(sums.weight.sum(axis=0), np.finfo(np.float64).tiny)
         has_weight = sums.weight > 0
-        means: np.ndarray = np.where(has_weight, sums.sum_x / np.where(has_weight, sums.weight, 1.0), overall)
-        return means
+        return np.where(has_weight, sums.sum_x / np.where(has_weight, sums.weight, 1.0), overall)
 
 
 def _assignment(
