@@ -12,6 +12,7 @@ from coterie.data import memory
 from coterie.data.tables import reader as table
 from coterie.jobs import CompareJob, Job, ReportJob
 from coterie.plots import projection, silhouette_display
+from coterie.preparation import scaling
 from coterie.report.build import cluster_moments as passes
 from coterie.report.build import feature_space as spaces
 from coterie.report.build import fit_report, neighbour_view, profiles, python_code, reliability, report_source
@@ -164,6 +165,7 @@ def test_a_report_of_rows_on_disk_never_has_them_in_memory(tmp_path, monkeypatch
         passes: {"ROWS": 200, "PIVOT_ROWS": 50}, spaces: {"BLOCK": 1 << 14, "POINTS": 200, "VALUES": 1000},
         profiles: {"MANY_ROWS": 200, "MIN_ROWS": 100}, projection: {"BLOCK": 200}, neighbour_view: {"ROWS": 200},
         silhouette_display: {"EXACT": 200}, memory: {"SMALL_PART": 1 << 18, "LARGE_PART": 1 << 18},
+        scaling: {"BLOCK": 1 << 17},
     }  # fmt: skip
     for module, values in small.items():
         for name, value in values.items():
