@@ -78,7 +78,7 @@ def partition_of(model: Any, X: Any, sample: Sample, sample_weight: Any = None) 
     present = np.unique(sampled[sampled >= 0])
     new_code = np.full(len(names) + 1, -1)
     new_code[present] = np.arange(len(present))
-    seed = parameters_of(model).get("random_state") if is_estimator(model) else None
+    seed: Any = parameters_of(model).get("random_state") if is_estimator(model) else None
     return Partition(
         sample, new_code[codes[sample.rows]], [names[j] for j in present], source, *_assumptions(model),
         minimises_inertia=source in ("KMeans", "MiniBatchKMeans", "BisectingKMeans"),
