@@ -74,7 +74,7 @@ def missed_optimum(clusters: Partition, restarts: Restarts, n_jobs: int | None) 
     name, k = "missed_optimum", clusters.k
     if not clusters.minimises_inertia:
         return not_measured(name, f"{clusters.source} does not minimise the inertia")
-    value = float(restarts.excess(_inertia(restarts)))
+    value = float(restarts.excess(inertia(restarts.X, restarts.codes, sample_weight=restarts.w)))
     threshold = MAX_EXCESS + 2 * k / len(restarts.X)
     if value <= threshold or clusters.all_codes is None:
         return measured(name, min(value, threshold), threshold, len(restarts.X))
@@ -109,12 +109,3 @@ def _run_restarts(clusters: Partition, rng: np.random.Generator, n_jobs: int | N
     best = models[int(inertias.argmin())].labels_
     agreement = np.array([adjusted_rand_score(best, model.labels_) for model in models])
     return Restarts(X, w, clusters.codes[index], inertias, agreement)
-
-
-def _inertia(restarts: Restarts) -> float:
-    """Return the inertia of the checked clusters."""
-    total = 0.0
-    for j in np.unique(restarts.codes):
-        rows, w = restarts.X[restarts.codes == j], restarts.w[restarts.codes == j]
-        total += float(w @ ((rows - w @ rows / w.sum()) ** 2).sum(axis=1))
-    return total

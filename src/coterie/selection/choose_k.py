@@ -147,7 +147,7 @@ def choose_k(
     (4, 'clear')
     >>> print(result.reason.replace(". ", ".\n"))
     All 7 criteria with a weight prefer 4; elbow prefers 3 but is not counted.
-    The rows split better than data without clusters (p = 1.3e-06).
+    The rows split better than data without clusters (p = 4.3e-05).
     """
     effort = EFFORTS[one_of("budget", budget, tuple(EFFORTS))]
     names, callback = _criterion_names(criteria, effort), check_callback(callback)

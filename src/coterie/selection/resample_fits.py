@@ -8,12 +8,10 @@ import numpy as np
 
 from coterie import machine
 from coterie.core.protocols import parameters_of
-from coterie.kmeans.center_estimator import CenterEstimator
-from coterie.kmeans.minibatch_kmeans import MiniBatchKMeans
 from coterie.medoids.kmedoids import KMedoids
 from coterie.mixture.base_mixture import MixtureEstimator
 from coterie.selection.estimator_sweeps import objective_of
-from coterie.selection.resampling import Resample, ResamplingData
+from coterie.selection.resampling import COMPARABLE, Resample, ResamplingData
 
 STARTS = 10  # results from which a sample can start
 
@@ -42,7 +40,7 @@ def fit_samples(data: ResamplingData, k: int, samples: Sequence[Resample], n_job
 def _can_start_at_result(data: ResamplingData) -> bool:
     if isinstance(data.estimator, KMedoids):
         return not data.pairwise and data.estimator.objective != "silhouette"
-    return isinstance(data.estimator, CenterEstimator | MiniBatchKMeans | MixtureEstimator)
+    return isinstance(data.estimator, COMPARABLE)
 
 
 def _score(data: ResamplingData, sample: Resample, model: Any) -> float:

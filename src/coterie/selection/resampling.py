@@ -12,14 +12,21 @@ from coterie.core.arrays import Array
 from coterie.core.formatting import count
 from coterie.core.in_memory import check_in_memory
 from coterie.core.protocols import can_predict, parameters_of, takes_series
+from coterie.core.scale import Scale, times_power
 from coterie.data import as_source
 from coterie.data.scale_check import check_weights
-from coterie.errors import InputError, ParameterError
+from coterie.data.summary import summarize
+from coterie.engines.local import Serial
+from coterie.errors import InputError, ParameterError, ScaleError
+from coterie.kmeans.center_estimator import CenterEstimator
+from coterie.kmeans.minibatch_kmeans import MiniBatchKMeans
+from coterie.mixture.base_mixture import MixtureEstimator
 from coterie.selection.kmeans_path import too_few_distinct_rows
 
 RESAMPLINGS = ("bootstrap", "subsample", "halves")
 MAX_COUNT = 2.0**53  # float64 holds whole numbers exactly up to this one
 COUNT_OPTIONS = ("n_clusters", "n_components")  # names of the parameter for the number of clusters
+COMPARABLE = (CenterEstimator, MiniBatchKMeans, MixtureEstimator)  # fits of these can start from each other's results
 SIZE_OPTION = "min_cluster_size"  # parameter that is varied instead for estimators that find the number of clusters
 
 
@@ -39,6 +46,8 @@ class ResamplingData:
         check_in_memory(source, "resampling")
         self.X, self.w = source.X, source.w  # type: ignore[attr-defined]
         check_weights(source)
+        if isinstance(estimator, COMPARABLE):
+            estimator, self.X = _in_range(estimator, source)
         self.estimator, self.options, self.count = estimator, estimator.get_params(), varied_option(estimator)
         self.takes_weights = has_fit_parameter(estimator, "sample_weight")
         if self.w is not None and not self.takes_weights:
@@ -154,6 +163,18 @@ def count_option(estimator: Any) -> str:
 def varied_option(estimator: Any) -> str:
     """Name of the parameter for the number of clusters, or for their minimum size if the estimator finds the number."""
     return SIZE_OPTION if SIZE_OPTION in parameters_of(estimator) else count_option(estimator)
+
+
+def _in_range(estimator: Any, source: Any) -> tuple[Any, Any]:
+    """The estimator and rows whose objectives can be represented: both are divided by the scale of the rows if not."""
+    try:
+        summarize(source, Serial(), allow_missing=parameters_of(estimator).get("missing") == "ignore", rescales=True)
+    except ScaleError as error:
+        if error.rows:
+            estimator._check_rescalable(error)
+            scale = Scale(error.rows, 0)
+            return estimator._with_divided_options(scale), times_power(-scale.rows, source.X)
+    return estimator, source.X
 
 
 def _seed(rng: np.random.Generator) -> int:
