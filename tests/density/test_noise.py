@@ -30,9 +30,10 @@ TESTED = {  # a row of the table: file and test
     "`dbcv_score`": "tests/metrics/test_dbcv.py::test_noise_lowers_the_score_and_scale_and_order_do_not_change_it",
     "other metrics": "tests/density/test_noise.py::test_other_metrics_count_noise_as_a_label",
     "`stability`": "tests/density/test_noise.py::test_stability_counts_noise_as_a_group",
-    "silhouettes, means, profiles and rules of the command line and the report": (
+    "silhouettes, means and profiles of the command line and the report": (
         f"{FILES}::test_noise_is_a_line_of_its_own_and_is_left_out_of_the_clusters"
     ),
+    "rules of `coterie fit`": "tests/explanation/test_explain.py::test_noise_has_no_rule_but_counts_against_rules",
     "shares of clusters": f"{FILES}::test_noise_is_a_line_of_its_own_and_is_left_out_of_the_clusters",
     "`explain`, `diagnose`, `make_report`": (
         "tests/density/test_noise.py::test_explanations_diagnoses_and_reports_leave_noise_out"

@@ -155,7 +155,9 @@ def choose_k(
     rng = as_rng(random_state)
     estimator = KMeans() if estimator is None else estimator
     count_option(estimator)  # raises an error if the estimator has no number of clusters
-    is_series, names_of_columns = takes_series(estimator), getattr(X, "columns", None)
+    is_series = takes_series(estimator)
+    schema = X.collect_schema() if hasattr(X, "collect_schema") else None
+    names_of_columns = getattr(X, "columns", None) if schema is None else schema.names()
     all_rows, all_weights = series_rows(X, sample_weight) if is_series else _positive_rows(X, sample_weight)
     if is_series:
         effort = effort_for_series(effort, budget, all_rows, estimator, criteria)
