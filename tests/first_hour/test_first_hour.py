@@ -128,7 +128,7 @@ def check(source: str, folder, capsys, *more: str) -> dict:
 def test_cars(folder, capsys):
     """The clusters of cars are those of their cylinders: rules say so, or none is recommended."""
     result = check("vega:cars.json", folder, capsys, "--budget", "quick")
-    described = [each["rule"]["text"] for each in result["clusters"] if each["rule"]["describes"]]
+    described = [each["rule"]["text"] for each in result["clusters"] if each["rule"] and each["rule"]["describes"]]
     assert result["k"] == 1 or len(described) == result["k"]
     assert result["k"] == 1 or any("Cylinders" in text or "Displacement" in text for text in described)
 
