@@ -173,11 +173,18 @@ class Search:
         return runs._replace(n_starts=n_starts).select(best)
 
     def _order(self, values: np.ndarray, degeneracy: np.ndarray) -> np.ndarray:
-        """Indices of runs, best first. Values within the tolerance are equal, and the first of their runs precedes.
+        """Indices of runs, best first. Values within the tolerance of a lower one equal it, and the first run precedes.
 
-        Otherwise rounding, which differs between processors, would choose among runs that are equally good.
+        Otherwise rounding, which differs between processors, would choose among runs that are equally good. Only
+        differences count, since the unit of the rows is a constant in all values.
         """
-        return np.lexsort([np.round(values / self.resolution), degeneracy])
+        rank = np.zeros(len(values))
+        best = None
+        for i in np.lexsort([values, degeneracy]):
+            if best is None or degeneracy[i] != degeneracy[best] or values[i] > values[best] + self.resolution:
+                best = i
+            rank[i] = values[best]
+        return np.lexsort([rank, degeneracy])
 
     def explore(self, candidates: Candidates) -> Candidates:
         """For few rows, the best runs after more random starts, until several of them end in the best optimum [1]_.
