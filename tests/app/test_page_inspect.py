@@ -23,8 +23,8 @@ def fitted(client):
 def clusters(client, fitted, open_page, request):
     client.post("/api/current", {"run": fitted})
     seen = open_page("clusters", request.param)
-    seen.wait(".histogram svg path")
-    seen.wait(".data-rows tbody tr")
+    for part in (".side-panel .heading", ".histogram svg path", ".data-rows tbody tr"):  # nothing moves under a click
+        seen.wait(part)
     return seen
 
 
