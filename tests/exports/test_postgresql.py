@@ -12,9 +12,8 @@ import pytest
 
 import coterie
 from coterie import jobs
-from exports.engines import ROW, exported, quoted
-from exports.test_hostile_names import NAMES
 from exports.test_tables import NUMBERS, shop, tables  # noqa: F401  (fixtures)
+from fuzz.exported import NAMES, ROW, exported, quoted
 
 pytestmark = pytest.mark.slow
 TYPES = {pl.Float64: "DOUBLE PRECISION", pl.Float32: "REAL", pl.Int64: "BIGINT", pl.Boolean: "BOOLEAN"}
@@ -118,12 +117,12 @@ def test_missing_values_and_categories(server, tables, name):  # noqa: F811
         same_labels(server, path, folder / table, frame, missing)
 
 
-def test_transforms_and_truth_values_that_are_numbers(server, shop):  # noqa: F811
+def test_transforms_and_truth_values(server, shop):  # noqa: F811
     folder, frame = shop
     path = folder / "postgresql.safetensors"
     options = {"missing": "median", "exclude": ("day",), "transform": ("log:amount", "sqrt:visits", "log1p:price")}
-    result = jobs.run(jobs.Job(folder / "shop.csv", k=3, model=path, **options))
-    assert server.labels(path, frame.cast({"member": pl.Int64})) == result.labels.tolist()
+    result = jobs.run(jobs.Job(folder / "shop.parquet", k=3, model=path, **options))
+    assert server.labels(path, frame) == result.labels.tolist()
 
 
 def test_nan_and_infinity_have_no_cluster_and_extreme_numbers_have_one(server):
