@@ -84,7 +84,9 @@ def prepare(table: Table, options: PreparationOptions, method: Algorithm, callba
     check_options(table, options, mixed=method.mixed)
     table = table.with_text(options.one_hot)
     kinds = ("number",) if method.series else ("number", "date") if method.mixed else ("number", "boolean", "date")
-    detected = detect_readings(table, options, reading_candidates(table, options), kinds)
+    # A mixture takes codes with leading zeros as categories, also if they are named.
+    naming = replace(options, columns=(), include=()) if method.mixed else options
+    detected = detect_readings(table, naming, reading_candidates(table, options), kinds)
     original, table = table, converted(table, detected.readings)
     options = with_parts(options, detected.readings)
     selection = select_columns(table, options, mixed=method.mixed, series=method.series, known=detected.reasons)
