@@ -84,7 +84,7 @@ def _check_steps(steps: list[Any]) -> None:
 
 
 def _check_readings(readings: Mapping[str, Mapping[str, Any]]) -> None:
-    """Reject ages and cycles of dates. Amounts, shares and truth values must be numbers where the export runs."""
+    """Reject ages and cycles of dates."""
     dates = [name for name, reading in readings.items() if reading["kind"] == "date"]
     if dates:
         raise ParameterError(

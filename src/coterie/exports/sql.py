@@ -181,7 +181,7 @@ class _Writer:
             condition = f"f.c{i} = {string(value)}"
         else:
             condition = f"f.k{i} IN ({', '.join(map(string, number_keys(value)))})"
-            if self.dialect.is_sqlite:
+            if self.dialect.is_sqlite and math.isfinite(float(value)):
                 condition = f"(f.n{i} IS NULL AND {condition}) OR f.n{i} = {self.literal(float(value))}"
         is_value = f"WHEN {condition} THEN {self.literal(each.size)} ELSE {zero}"
         if self.rule.missing == "none":
@@ -325,9 +325,11 @@ def _check_size(rule: PredictionRule) -> None:
     n_scores = rule.n_clusters * (rule.n_features + 1 if rule.has_matrices else 1)
     n_scores = len(score.centers) if isinstance(score, CenterTree) else n_scores
     limit = MAX_MATRIX if rule.has_matrices else MAX_COLUMNS
-    if rule.n_features > limit or n_scores > MAX_SCORES:
+    n_cells = 0 if rule.has_matrices else len(rule.numbers) + 4 * len(rule.categories)  # of a layer with texts
+    n_columns = max(rule.n_features, n_cells)
+    if n_columns > limit or n_scores > MAX_SCORES:
         raise ParameterError(
-            f"the model has {rule.n_features:,} columns and {rule.n_clusters:,} clusters, more than an SQL statement "
+            f"the model needs {n_columns:,} columns and has {rule.n_clusters:,} clusters, more than an SQL statement "
             f"can have ({limit:,} columns, {MAX_SCORES:,} scores): export it to ONNX or Python."
         )
 
