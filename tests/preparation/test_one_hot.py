@@ -118,6 +118,16 @@ def test_a_code_with_a_leading_zero_in_any_batch_makes_a_column_text(tmp_path):
         assert (result.columns, [column.name for column in result.skipped]) == (("amount",), ["code"])
 
 
+def test_codes_of_a_mixture_stay_text_in_a_file_of_whole_numbers(tmp_path):
+    frame = pl.DataFrame({"amount": AMOUNTS, "depot": [["02115", "10001", "20002"][i] for i in CODES]})
+    frame.write_csv(tmp_path / "fit.csv")
+    frame.filter(pl.col("depot") != "02115").write_csv(tmp_path / "new.csv")
+    fitted = run(Job(tmp_path / "fit.csv", k=2, algorithm="mixture", model=tmp_path / "m.safetensors"))
+    assert fitted.categories == ("depot",)
+    predicted = predict(PredictJob(tmp_path / "m.safetensors", tmp_path / "new.csv"))
+    assert (predicted.labels == fitted.labels[CODES != 0]).all()
+
+
 def test_a_missing_number_is_no_category(tmp_path):
     frame = pl.DataFrame({"amount": AMOUNTS, "code": np.where(np.arange(60) % 5, CODES, np.nan)})
     frame.write_parquet(tmp_path / "table.parquet")

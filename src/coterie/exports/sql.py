@@ -329,7 +329,7 @@ def _check_size(rule: PredictionRule) -> None:
     n_columns = max(rule.n_features, n_cells)
     if n_columns > limit or n_scores > MAX_SCORES:
         raise ParameterError(
-            f"the model needs {n_columns:,} columns and has {rule.n_clusters:,} clusters, more than an SQL statement "
+            f"SQL of the model has {n_columns:,} columns and {rule.n_clusters:,} clusters, more than a statement "
             f"can have ({limit:,} columns, {MAX_SCORES:,} scores): export it to ONNX or Python."
         )
 

@@ -126,7 +126,8 @@ def read_columns(saved: PreparedModel, table: Table) -> Table:
     """The table with columns that are read as the model reads them."""
     for reading in saved.readings.values():
         check_column(reading.column, table.columns)
-    return converted(table.with_text([name for name in saved.categories if name in table.schema]), saved.readings)
+    texts = _text_columns(saved.model) if saved.mixed else saved.categories
+    return converted(table.with_text([name for name in texts if name in table.schema]), saved.readings)
 
 
 def load_preparation(saved: PreparedModel, table: Table, missing: ModelMissing) -> Preparation:
@@ -248,12 +249,18 @@ def _mixed_columns(model: Any, table: Table) -> tuple[tuple[str, ...], dict[str,
 
     Integer columns are categorical if the model has a categorical family for them.
     """
-    columns = dict(zip(model.family.table.names, model.family.table.categories, strict=True))
-    categories = {name: tuple(map(str, values)) for name, values in columns.items() if values is not None}
+    names, categories = model.family.table.names, _text_columns(model)
     for family, indices in model.family_.families:
         if isinstance(family, Categorical):
             for j, levels in zip(groups.column_indices(indices), family.categories, strict=True):
-                name = model.family.table.names[j]
+                name = names[j]
                 if name not in categories and name in table.columns and table.schema[name].is_integer():
                     categories[name] = tuple(f"{level:.0f}" for level in levels)
-    return tuple(name for name in columns if name not in categories), categories
+    return tuple(name for name in names if name not in categories), categories
+
+
+def _text_columns(model: Any) -> dict[str, tuple[str, ...]]:
+    """The columns of text of a mixture of mixed columns, with their values."""
+    table = model.family.table
+    pairs = zip(table.names, table.categories, strict=True)
+    return {name: tuple(map(str, values)) for name, values in pairs if values is not None}
