@@ -61,10 +61,6 @@ class Preparation:
         """Column and value of the one-hot columns of the matrix, which follow the numbers."""
         return tuple((name, value) for name, values in self.categories.items() for value in values)
 
-    def with_text(self, table: Table) -> Table:
-        """The table with the text of the columns that are encoded as zeros and ones: 007 is not 7."""
-        return table if self.mixed else table.with_text([name for name in self.categories if name in table.schema])
-
     @property
     def axis_names(self) -> tuple[str, ...]:
         """Names of the columns of the matrix with their units: ``log(amount)``, ``age of ordered (days)``."""
