@@ -6,6 +6,7 @@ from fuzz.laws import (  # noqa: F401
     density,
     distances,
     explanation,
+    exports,
     families,
     fits,
     hierarchy,

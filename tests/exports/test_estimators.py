@@ -20,7 +20,7 @@ from coterie.algorithms import ESTIMATORS
 from coterie.errors import ParameterError
 from coterie.exports import sql
 from coterie.exports.model_rule import REASONS, SCORES
-from exports.engines import ENGINES, WITH_POSTGRESQL
+from fuzz.exported import ENGINES, WITH_POSTGRESQL
 
 rng = np.random.default_rng(0)
 LABELS = np.repeat([0, 1, 2], 30)

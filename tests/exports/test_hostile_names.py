@@ -9,18 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import coterie
-from coterie import jobs
 from coterie.errors import ParameterError
 from coterie.exports import written
 from coterie.exports.prediction_rule import Indicator, NearestCenter, Number, PredictionRule
-from coterie.exports.sql import SQLITE, identifier, literal_of, string
-from exports.engines import ENGINES, WITH_POSTGRESQL
-
-NAMES = (
-    'a"b', "it's", 'x"; DROP TABLE "the table"; --', "new\nline", "tab\tand\rreturn", "\x1b[31mred\x1b[0m",
-    "back\\slash", "'''", '"""', "%s {0} {} $1 :a ?", "/* comment */", "-- comment", "ünïcödé ☃", "t", "f0", "select",
-    " ", "\u202eabc",
-)  # fmt: skip
+from coterie.exports.sql_dialects import SQLITE, identifier, literal_of, string
+from fuzz.exported import ENGINES, NAMES, WITH_POSTGRESQL
 
 
 @pytest.mark.parametrize("engine", WITH_POSTGRESQL)
@@ -29,17 +22,6 @@ def test_hostile_names_of_columns(engine):
     frame = pl.DataFrame({name: rng.normal(size=80) for name in NAMES})
     model = coterie.KMeans(3, random_state=0).fit(frame)
     assert WITH_POSTGRESQL[engine](model, frame) == model.labels_.tolist()
-
-
-def test_hostile_categories(tmp_path):
-    rng = np.random.default_rng(0)
-    frame = pl.DataFrame({"x": rng.normal(size=180), 'kind"; --': [NAMES[i % len(NAMES)] for i in range(180)]})
-    frame.write_parquet(tmp_path / "table.parquet")
-    model = tmp_path / "model.safetensors"
-    job = jobs.Job(tmp_path / "table.parquet", k=5, one_hot=('kind"; --',), missing="median", model=model)
-    result = jobs.run(job)  # a cell of blanks is a missing value
-    for engine, labels_of in ENGINES.items():
-        assert labels_of(model, frame) == result.labels.tolist(), engine
 
 
 @given(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])))

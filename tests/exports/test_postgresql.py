@@ -12,9 +12,9 @@ import pytest
 
 import coterie
 from coterie import jobs
-from exports.engines import ROW, exported, quoted
-from exports.test_hostile_names import NAMES
 from exports.test_tables import NUMBERS, shop, tables  # noqa: F401  (fixtures)
+from fuzz.draw import RandomDraw
+from fuzz.exported import NAMES, PREPARATIONS, ROW, exported, fitted, new_rows, predicted, quoted, training_table
 
 pytestmark = pytest.mark.slow
 TYPES = {pl.Float64: "DOUBLE PRECISION", pl.Float32: "REAL", pl.Int64: "BIGINT", pl.Boolean: "BOOLEAN"}
@@ -118,12 +118,12 @@ def test_missing_values_and_categories(server, tables, name):  # noqa: F811
         same_labels(server, path, folder / table, frame, missing)
 
 
-def test_transforms_and_truth_values_that_are_numbers(server, shop):  # noqa: F811
+def test_transforms_and_truth_values(server, shop):  # noqa: F811
     folder, frame = shop
     path = folder / "postgresql.safetensors"
     options = {"missing": "median", "exclude": ("day",), "transform": ("log:amount", "sqrt:visits", "log1p:price")}
-    result = jobs.run(jobs.Job(folder / "shop.csv", k=3, model=path, **options))
-    assert server.labels(path, frame.cast({"member": pl.Int64})) == result.labels.tolist()
+    result = jobs.run(jobs.Job(folder / "shop.parquet", k=3, model=path, **options))
+    assert server.labels(path, frame) == result.labels.tolist()
 
 
 def test_nan_and_infinity_have_no_cluster_and_extreme_numbers_have_one(server):
@@ -141,7 +141,8 @@ def test_hostile_names_and_categories(server, tmp_path):
     frame = pl.DataFrame({"x": rng.normal(size=180), "kind": [NAMES[i % len(NAMES)] for i in range(180)]})
     frame.write_parquet(tmp_path / "table.parquet")
     path = tmp_path / "model.safetensors"
-    result = jobs.run(jobs.Job(tmp_path / "table.parquet", k=5, one_hot=("kind",), model=path))
+    job = jobs.Job(tmp_path / "table.parquet", k=5, one_hot=("kind",), missing="median", model=path)
+    result = jobs.run(job)  # a cell of blanks is a missing value
     assert server.labels(path, frame) == result.labels.tolist()
 
 
@@ -150,3 +151,12 @@ def test_many_columns_and_clusters(server):
     frame = pl.DataFrame({f"x{j}": rng.normal(size=200) for j in range(120)})
     model = coterie.KMeans(12, random_state=0).fit(frame)
     assert server.labels(model, frame) == model.labels_.tolist()
+
+
+@pytest.mark.parametrize("preparation", PREPARATIONS)
+def test_exports_have_the_labels_of_predict(server, tmp_path, preparation):
+    draw, model = RandomDraw(*map(ord, preparation)), tmp_path / "model.safetensors"
+    table, categories = training_table(draw, 60)
+    fitted(model, table, "kmeans", preparation, categories)
+    new = new_rows(draw, table, categories, 300)
+    assert server.labels(model, new) == predicted(model, new, preparation)

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from coterie.exports.prediction_rule import NearestCenter, Number, PredictionRule
-from exports.engines import WITH_POSTGRESQL
+from fuzz.exported import WITH_POSTGRESQL
 
 CENTERS = np.array([[-1.0, 0.5, 0.2], [0.3, -0.4, 1.1], [1.0, 1.0, -0.5]])
 FILLS = (0.5, 1.5, 2.5)

@@ -13,7 +13,7 @@ from coterie.jobs import Job, PredictJob, fit_job, predict
 from coterie.jobs.job_table import job_table
 from coterie.persistence.renumber import renumbered
 from coterie.preparation.fit_preparation import prepare
-from exports.engines import ENGINES
+from fuzz.exported import ENGINES
 from public_estimators import CLASSES, seeded
 
 RNG = np.random.default_rng(0)

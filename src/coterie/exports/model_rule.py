@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from coterie.core.formatting import join_words
 from coterie.errors import ParameterError
+from coterie.exports.category_texts import check_category
 from coterie.exports.prediction_rule import (
     CenterTree,
     Indicator,
@@ -24,6 +25,7 @@ from coterie.exports.prediction_rule import (
     Number,
     PredictionRule,
 )
+from coterie.preparation.category_meaning import by_meaning
 from coterie.preparation.column_reader import ColumnReader
 
 INSTEAD = "Or use coterie predict, or model.predict in Python"
@@ -39,7 +41,6 @@ REASONS = {
 }
 METRICS = {"euclidean": "squares", "sqeuclidean": "squares", "manhattan": "absolute"}  # of K-medoids
 STEPS = (SimpleImputer, StandardScaler, MinMaxScaler, RobustScaler)
-ROUNDING = 1e-6  # by which means of zeros and ones may leave the interval from 0 to 1
 
 
 def rule_of(model: Any) -> PredictionRule:
@@ -62,7 +63,7 @@ def rule_of(model: Any) -> PredictionRule:
     check_is_fitted(model)
     score = SCORES[name](model)
     d = _locations(score).shape[1]
-    numbers, indicators = _features(model, steps, d, _locations(score))
+    numbers, indicators = _features(model, steps, d)
     return PredictionRule(name, *_in_units_of_fit(model, numbers, indicators), _missing(model, numbers), score)
 
 
@@ -83,7 +84,7 @@ def _check_steps(steps: list[Any]) -> None:
 
 
 def _check_readings(readings: Mapping[str, Mapping[str, Any]]) -> None:
-    """Reject ages and cycles of dates. Amounts, shares and truth values must be numbers where the export runs."""
+    """Reject ages and cycles of dates."""
     dates = [name for name, reading in readings.items() if reading["kind"] == "date"]
     if dates:
         raise ParameterError(
@@ -101,47 +102,36 @@ def _missing(model: Any, numbers: tuple[Number, ...]) -> MissingPolicy:
 # columns and features
 
 
-def _features(
-    model: Any, steps: tuple[Any, ...], d: int, locations: np.ndarray
-) -> tuple[tuple[Number, ...], tuple[Indicator, ...]]:
+def _features(model: Any, steps: tuple[Any, ...], d: int) -> tuple[tuple[Number, ...], tuple[Indicator, ...]]:
     """Features of the columns: their names are those of the first step, or ``x0``, ``x1``, …."""
-    first = steps[0] if steps else model
-    is_reader = isinstance(first, ColumnReader)
-    readings, transforms = (first.readings or {}, first.transforms or {}) if is_reader else ({}, {})
-    known = first.names if is_reader else getattr(first, "feature_names_in_", ())
-    names = tuple(map(str, known)) or tuple(f"x{j}" for j in range(d))
     if not steps:
-        return tuple(Number(name) for name in names), ()
-    from coterie.preparation.sklearn_steps import combined
+        names = getattr(model, "feature_names_in_", None)
+        return tuple(Number(str(name)) for name in ([f"x{j}" for j in range(d)] if names is None else names)), ()
+    from coterie.preparation.sklearn_steps import PreparedModel, combined
 
+    prepared = PreparedModel(model, steps)
+    categories, readings, transforms = prepared.categories, prepared.readings, prepared.transforms
+    names = prepared.names or (() if categories else tuple(f"x{j}" for j in range(d)))
     fill, shift, spread = combined(steps, d)
-    numbers = [
+    numbers = tuple(
         Number(
-            readings[name]["column"] if name in readings else name,
+            readings[name].column if name in readings else name,
             float(shift[j]),
             float(spread[j]),
             fill=None if fill is None else float(fill[j]),
             transform=transforms.get(name, ""),
+            reading=readings.get(name),
         )
         for j, name in enumerate(names)
-    ]
-    stop = _first_indicator(numbers, locations)
-    parts = (name.partition("=") for name in names[stop:])
-    return tuple(numbers[:stop]), tuple(Indicator(column, value) for column, _, value in parts)
+    )
+    return numbers, tuple(each for column, values in categories.items() for each in _indicators(column, values))
 
 
-def _first_indicator(numbers: list[Number], locations: np.ndarray) -> int:
-    """Position of the first one-hot column: the last columns, unscaled, of zeros and ones, called ``column=value``."""
-    low, high = locations.min(axis=0), locations.max(axis=0)
-    first = len(numbers)
-    while first > 0:
-        j = first - 1
-        number = numbers[j]
-        is_unscaled = number.shift == 0.0 and number.spread == 1.0 and not (number.fill or number.transform)
-        if not ("=" in number.column[1:] and is_unscaled and low[j] >= -ROUNDING and high[j] <= 1 + ROUNDING):
-            break
-        first = j
-    return first
+def _indicators(column: str, categories: tuple[str, ...]) -> list[Indicator]:
+    for category in categories:
+        check_category(column, category)
+    known = set(by_meaning(categories).values())
+    return [Indicator(column, category, is_exact=category not in known) for category in categories]
 
 
 def _in_units_of_fit(

@@ -1,6 +1,6 @@
 """A prediction rule as an ONNX model in double precision.
 
-Inputs are `numbers` (rows, numeric columns) and, if there are any, `categories` (rows, categorical columns) of text.
+Inputs are `numbers` (rows, numeric columns) and `categories` (rows, categorical columns) of text, if there are any.
 The output `cluster` has a label for each row, -1 for a row without a cluster. Names of columns are in the metadata.
 """
 
@@ -14,9 +14,10 @@ import numpy as np
 
 import coterie
 from coterie.errors import ParameterError
-from coterie.exports.prediction_rule import DOMAINS, CenterTree, MostProbable, PredictionRule
+from coterie.exports.category_texts import missing_pattern, pattern
+from coterie.exports.prediction_rule import DOMAINS, CenterTree, Indicator, MostProbable, PredictionRule
 
-OPSET, ML_OPSET, IR_VERSION = 17, 3, 8  # of 2022: every runtime since then reads them
+OPSET, IR_VERSION = 20, 9  # of 2023: the first that compares texts with patterns
 
 
 def as_onnx(rule: PredictionRule) -> bytes:
@@ -45,8 +46,7 @@ class _Graph:
         """Add a node, and return the name of its first output."""
         name = output or f"v{len(self.nodes)}"
         outputs = [name, *(f"{name}_{i}" for i in range(1, n_outputs))]
-        domain = "ai.onnx.ml" if kind in ("OneHotEncoder", "LabelEncoder") else ""
-        self.nodes.append(self.onnx.helper.make_node(kind, list(inputs), outputs, domain=domain, **attributes))
+        self.nodes.append(self.onnx.helper.make_node(kind, list(inputs), outputs, **attributes))
         return name
 
     def constant(self, values: Any) -> str:
@@ -75,7 +75,7 @@ class _Graph:
         return features
 
     def _numbers(self, rule: PredictionRule, invalid: list[str]) -> str:
-        values = self._transformed(rule, invalid)
+        values = self._transformed(rule, self._without_codes(rule), invalid)
         if rule.missing == "fill":
             fill = np.array([number.fill for number in rule.numbers], dtype=np.float64)
             values = self.add("Where", [self.add("IsNaN", [values]), self.constant(fill), values])
@@ -96,36 +96,47 @@ class _Graph:
         invalid.append(self._any(self.add("Not", [in_range])))
         return values
 
-    def _transformed(self, rule: PredictionRule, invalid: list[str]) -> str:
-        """Numbers with logarithms and square roots of some columns."""
+    def _without_codes(self, rule: PredictionRule) -> str:
+        """Numbers with NaN for codes of missing values."""
         values = "numbers"
+        for code in dict.fromkeys(code for number in rule.numbers for code in number.codes):
+            columns = self.constant(np.array([code in number.codes for number in rule.numbers]))
+            is_code = self.add("And", [self.add("Equal", [values, self.constant(code)]), columns])
+            values = self.add("Where", [is_code, self.constant(np.nan), values])
+        return values
+
+    def _transformed(self, rule: PredictionRule, numbers: str, invalid: list[str]) -> str:
+        """Numbers with logarithms and square roots of some columns."""
+        values = numbers
         for name, (minimum, is_accepted) in DOMAINS.items():
             mask = np.array([number.transform == name for number in rule.numbers])
             if not mask.any():
                 continue
             bound, columns = self.constant(minimum), self.constant(mask)
-            is_low = self.add("Less" if is_accepted else "LessOrEqual", ["numbers", bound])
+            is_low = self.add("Less" if is_accepted else "LessOrEqual", [numbers, bound])
             invalid.append(self._any(self.add("And", [is_low, columns])))
-            inputs = self.add("Add", ["numbers", self.constant(1.0)]) if name == "log1p" else "numbers"
+            inputs = self.add("Add", [numbers, self.constant(1.0)]) if name == "log1p" else numbers
             result = self.add("Sqrt" if name == "sqrt" else "Log", [inputs])
             values = self.add("Where", [columns, result, values])
         return values
 
-    def _categories(self, rule: PredictionRule, j: int, indicators: Sequence[Any], invalid: list[str]) -> str:
-        column = self.add("Gather", ["categories", self.constant(np.array(j, np.int64))], axis=1)
-        levels = [each.value for each in indicators]
-        one_hot = self.add("OneHotEncoder", [column], cats_strings=levels, zeros=1)
-        if rule.missing == "none" and "" not in levels:
-            is_missing = self.add("LabelEncoder", [column], keys_strings=[""], values_int64s=[1], default_int64=0)
-            invalid.append(self.add("Cast", [is_missing], to=self.onnx.TensorProto.BOOL))
+    def _categories(self, rule: PredictionRule, j: int, indicators: Sequence[Indicator], invalid: list[str]) -> str:
+        column = self.add("Gather", ["categories", self.constant(np.array([j]))], axis=1)
+        patterns = [pattern(each.value, each.is_exact) for each in indicators]
+        has_category = [self.add("RegexFullMatch", [column], pattern=each) for each in patterns]
+        if rule.missing == "none":
+            invalid.append(self._any(self.add("RegexFullMatch", [column], pattern=missing_pattern())))
+        one_hot = self.add("Concat", has_category, axis=1)
         sizes = self.constant(np.array([each.size for each in indicators]))
         return self.add("Mul", [self.add("Cast", [one_hot], to=self.onnx.TensorProto.DOUBLE), sizes])
+
+    def reduce(self, kind: str, values: str, axis: int, keepdims: int = 0) -> str:
+        return self.add(kind, [values, self.constant(np.array([axis]))], keepdims=keepdims)
 
     def _any(self, condition: str) -> str:
         """Whether the condition holds in some column (n,)."""
         counts = self.add("Cast", [condition], to=self.onnx.TensorProto.INT64)
-        axis = self.constant(np.array([1]))
-        return self.add("Greater", [self.add("ReduceSum", [counts, axis], keepdims=0), self.constant(np.array(0))])
+        return self.add("Greater", [self.reduce("ReduceSum", counts, 1), self.constant(np.array(0))])
 
     def _all(self, condition: str) -> str:
         """Whether the condition holds in every column (n,)."""
@@ -148,10 +159,9 @@ class _Graph:
         ]
         output = helper.make_tensor_value_info("cluster", types.INT64, ["n"])
         graph = helper.make_graph(self.nodes, "predict", inputs, [output], initializer=self.constants)
-        opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ML_OPSET)]
         model = helper.make_model(
             graph,
-            opset_imports=opsets,
+            opset_imports=[helper.make_opsetid("", OPSET)],
             ir_version=IR_VERSION,
             producer_name="coterie",
             producer_version=coterie.__version__,
@@ -192,9 +202,9 @@ def _distances(graph: _Graph, metric: str, centers: np.ndarray, features: str, i
 
 def _unit_rows(graph: _Graph, features: str) -> str:
     """Rows at unit length; they are divided by their largest value first, so that squares stay in range."""
-    largest = graph.add("ReduceMax", [graph.add("Abs", [features])], axes=[1], keepdims=1)
+    largest = graph.reduce("ReduceMax", graph.add("Abs", [features]), 1, keepdims=1)
     scaled = graph.add("Div", [features, largest])
-    return graph.add("Div", [scaled, graph.add("ReduceL2", [scaled], axes=[1], keepdims=1)])
+    return graph.add("Div", [scaled, graph.reduce("ReduceL2", scaled, 1, keepdims=1)])
 
 
 def _log_densities(graph: _Graph, score: MostProbable, features: str, ignores_missing: bool) -> str:
@@ -210,14 +220,13 @@ def _log_densities(graph: _Graph, score: MostProbable, features: str, ignores_mi
         is_missing, zero = graph.add("IsNaN", [y]), graph.constant(0.0)
         y = graph.add("Where", [is_missing, zero, y])
         offset = offset - score.log_scales.sum(axis=1)
-    squares = graph.add("ReduceSumSquare", [y], axes=[2], keepdims=0)
+    squares = graph.reduce("ReduceSumSquare", y, 2)
     half = graph.add("Mul", [squares, graph.constant(0.5)])
     result = graph.add("Sub", [graph.constant(offset[:, None]), half])
     if not ignores_missing:
         return result
     scales = graph.add("Where", [is_missing, zero, graph.constant(score.log_scales[:, None])])
-    axis = graph.constant(np.array([2]))
-    return graph.add("Add", [result, graph.add("ReduceSum", [scales, axis], keepdims=0)])
+    return graph.add("Add", [result, graph.reduce("ReduceSum", scales, 2)])
 
 
 def _leaf(graph: _Graph, tree: CenterTree, distances: str) -> str:

@@ -6,11 +6,14 @@ Each writer of this package turns a `PredictionRule` into one format.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
 from coterie.errors import ParameterError
+
+if TYPE_CHECKING:
+    from coterie.data.tables.readings import Reading
 
 LARGEST = 1e150  # features up to this size have squares and sums of squares in range
 
@@ -25,8 +28,8 @@ DOMAINS = {"log": (0.0, False), "log1p": (-1.0, False), "sqrt": (0.0, True)}
 class Number:
     """The feature ``(value - shift) / spread * weight`` of a numeric column.
 
-    `transform` is applied to the value first: ``log``, ``log1p``, ``sqrt`` or nothing. A missing value is replaced by
-    `fill`, which is a transformed value.
+    The cell is read as a number by `reading`, if there is one. `transform` is applied to the value first: ``log``,
+    ``log1p``, ``sqrt`` or nothing. A missing value is replaced by `fill`, which is a transformed value.
     """
 
     column: str
@@ -35,15 +38,36 @@ class Number:
     weight: float = 1.0
     fill: float | None = None
     transform: str = ""
+    reading: Reading | None = None
+
+    @property
+    def words(self) -> dict[str, float | None]:
+        """Numbers by texts, in lower case without blanks around them; None for texts that mean a missing value."""
+        if self.reading is None:
+            return {}
+        from coterie.data.tables.written_numbers import MISSING_MARKS
+
+        missing = dict.fromkeys([*MISSING_MARKS, *(word.strip().lower() for word in self.reading.missing)])
+        return dict.fromkeys(self.reading.true, 1.0) | dict.fromkeys(self.reading.false, 0.0) | missing
+
+    @property
+    def codes(self) -> tuple[float, ...]:
+        """Numbers that mean a missing value."""
+        if self.reading is None:
+            return ()
+        from coterie.data.tables.readings import codes_of
+
+        return tuple(codes_of(self.reading.missing))
 
 
 @dataclass(frozen=True)
 class Indicator:
-    """The feature of a category: `size` if the text of the column is `value`, otherwise 0."""
+    """The feature of a category: `size` if the cell has the category `value`, otherwise 0."""
 
     column: str
     value: str
     size: float = 1.0
+    is_exact: bool = False  # whether only this text has the category, because another one means the same
 
 
 @dataclass(frozen=True)

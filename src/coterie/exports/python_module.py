@@ -6,7 +6,9 @@ import numpy as np
 
 import coterie
 from coterie.core.formatting import count
+from coterie.exports.category_texts import lookups, missing_words
 from coterie.exports.prediction_rule import DOMAINS, CenterTree, MostProbable, NearestCenter, PredictionRule
+from coterie.preparation.category_meaning import BLANKS
 
 HEAD = '''"""Clusters of {estimator} with {clusters}: predict(row) returns the cluster of one row.
 
@@ -29,9 +31,10 @@ def predict(row):
     if len(values) != len(COLUMNS):
         raise ValueError(f"a row has {{len(COLUMNS)}} values, not {{len(values)}}")
     x = []
-    for value, (transform, shift, spread, weight, fill) in zip(values, NUMBERS):
-        value = None if value is None or value == "" else float(value)
-        if value is None or value != value:
+    for value, (words, codes, transform, shift, spread, weight, fill) in zip(values, NUMBERS):
+        value = value.strip(BLANKS).lower() if isinstance(value, str) else value
+        value = words[value] if value in words else None if value is None or value == "" else float(value)
+        if value is None or value != value or value in codes:
             value = fill
         elif transform:
             if value < DOMAINS[transform][0] or (value == DOMAINS[transform][0] and not DOMAINS[transform][1]):
@@ -46,19 +49,31 @@ def predict(row):
         if not -LIMIT <= value <= LIMIT:
             return None
         x.append(value)
-    for value, (levels, sizes) in zip(values[len(NUMBERS) :], CATEGORIES):
-        if value is None or value != value or (value == "" and "" not in levels):
-            if MISSING == "none":
-                return None
-            text = None
-        else:
-            text = str(value).lower() if isinstance(value, bool) else str(value)
-            if text not in levels and isinstance(value, float) and value.is_integer():
-                text = str(int(value))
-        x.extend(size if text == level else 0.0 for level, size in zip(levels, sizes))
+    for value, (exact, texts, numbers, sizes) in zip(values[len(NUMBERS) :], CATEGORIES):
+        text = "" if value is None else str(value)
+        if text.strip(BLANKS).lower() in MISSING_WORDS and MISSING == "none":
+            return None
+        category = category_of(text, exact, texts, numbers)
+        x.extend(size if j == category else 0.0 for j, size in enumerate(sizes))
     if all(value is None for value in x):
         return None
     return cluster_of(x)
+
+
+def category_of(text, exact, texts, numbers):
+    """Position of the category that a text means: 1, 1.0, 1e0 and true are one category, but 01 is another."""
+    if text in exact:
+        return exact[text]
+    text = text.strip(BLANKS)
+    if text in texts:
+        return texts[text]
+    text = {{"true": "1", "false": "0"}}.get(text.lower(), text)
+    mantissa, e, exponent = text.replace("E", "e").partition("e")
+    if "." in mantissa and mantissa[-1] != ".":
+        mantissa = mantissa.rstrip("0")
+    elif "." in mantissa:
+        return None
+    return numbers.get(mantissa + e + exponent)
 '''
 
 NEAREST = '''
@@ -214,15 +229,18 @@ POLICIES = {
 
 def as_python(rule: PredictionRule) -> str:
     """Source code of the module. Names and values of the table appear only as ASCII string literals."""
-    numbers = ((each.transform, each.shift, each.spread, each.weight, each.fill) for each in rule.numbers)
-    categories = (
-        (tuple(each.value for each in group), tuple(each.size for each in group)) for group in rule.categories.values()
+    numbers = (
+        (each.words, each.codes, each.transform, each.shift, each.spread, each.weight, each.fill)
+        for each in rule.numbers
     )
+    categories = ((*lookups(group), tuple(each.size for each in group)) for group in rule.categories.values())
     constants, functions = _score(rule)
     lines = [
         _tuple("COLUMNS", map(ascii, rule.columns)),
-        _tuple("NUMBERS", map(ascii, numbers), "transform, shift, spread, weight and fill value"),
-        _tuple("CATEGORIES", map(ascii, categories), "values, and their features"),
+        _tuple("NUMBERS", map(ascii, numbers), "words, codes, transform, shift, spread, weight, fill value"),
+        _tuple("CATEGORIES", map(ascii, categories), "exact texts, texts, numbers, and their features"),
+        f"BLANKS = {BLANKS!a}",
+        f"MISSING_WORDS = {missing_words() if rule.indicators else ()!a}",
         f"DOMAINS = {DOMAINS!r}  # minimum of a transform, and whether it is accepted",
         f"MISSING = {rule.missing!r}",
         f"LIMIT = {rule.limit!r}",

@@ -9,14 +9,14 @@ as ``t."name"``, so that no name can be taken for text or for a column of anothe
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from fractions import Fraction
+import re
 
 import numpy as np
 
 import coterie
 from coterie.core.formatting import count
 from coterie.errors import ParameterError
+from coterie.exports.category_texts import missing_words, number_keys
 from coterie.exports.prediction_rule import (
     DOMAINS,
     CenterTree,
@@ -26,36 +26,15 @@ from coterie.exports.prediction_rule import (
     Number,
     PredictionRule,
 )
+from coterie.exports.sql_dialects import BY_NAME, Dialect, identifier, literal_of, string
+from coterie.preparation.category_meaning import meaning
 
 MAX_COLUMNS = 1500  # SQLite limits the columns of a query to 2000
 MAX_SCORES = 1900
 MAX_MATRIX = 60  # columns of a mixture with full or tied covariances
-EXACT_DIGITS = 15  # length of decimal numbers up to which SQLite does not drop digits
-LARGEST_INTEGER = 2**53
 FUNCTIONS = {"log": "LN({})", "log1p": "LN(1e0 + {})", "sqrt": "SQRT({})"}  # by transform
-BOOLEANS = {"true": 1, "false": 0}  # in SQLite, which has no type for them
+PLAIN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)  # text that databases read as a number
 
-
-@dataclass(frozen=True)
-class Dialect:
-    """Differences of a database from the others."""
-
-    name: str
-    text: str  # type of text
-    fence: str  # end of a subquery, so that the optimiser does not repeat its expressions wherever they are used
-    terms: int  # number of terms of a sum that a layer adds
-    has_nan: bool = True  # whether NaN is a value
-    ignores_case: bool = True  # of quoted names of columns
-
-    @property
-    def is_sqlite(self) -> bool:
-        return self.name == "sqlite"
-
-
-DUCKDB = Dialect("duckdb", "VARCHAR", "", terms=40)
-POSTGRESQL = Dialect("postgresql", "TEXT", " OFFSET 0", terms=40, ignores_case=False)
-SQLITE = Dialect("sqlite", "TEXT", " LIMIT 1 OFFSET 0", terms=400, has_nan=False)  # its parser limits nested queries
-BY_NAME = {dialect.name: dialect for dialect in (DUCKDB, POSTGRESQL, SQLITE)}
 
 POLICIES = {
     "none": "a value is missing",
@@ -76,6 +55,7 @@ class _Writer:
         self.rule, self.dialect = rule, dialect
         _check_size(rule)
         _check_names(rule, dialect)
+        _check_readings(rule)
 
     def statement(self, table: str) -> str:
         source = ".".join(map(identifier, table.split(".")))
@@ -105,8 +85,20 @@ class _Writer:
 
     def _features(self) -> str:
         """The query of the features ``f0``, ``f1``, …."""
-        values = [*map(self._number, self.rule.numbers), *map(self._indicator, self.rule.indicators)]
-        return self._query([f"{value} AS f{j}" for j, value in enumerate(values)])
+        numbers = [f"{self._number(number)} AS f{j}" for j, number in enumerate(self.rule.numbers)]
+        columns = list(self.rule.categories)
+        if not columns:
+            return self._query(numbers)
+        kept = [f"f.f{j} AS f{j}" for j in range(len(numbers))]
+        cells = [self._cell(i, column) for i, column in enumerate(columns)]
+        keys = [self._key(i) for i in range(len(columns))]
+        first = len(numbers)
+        indicators = [
+            f"{self._indicator(columns.index(each.column), each)} AS f{first + j}"
+            for j, each in enumerate(self.rule.indicators)
+        ]
+        source = self._query([*kept, *keys], self._query([*numbers, *cells]))
+        return self._query([*kept, *indicators], source)
 
     def _query(self, columns: list[str], source: str = "") -> str:
         tail = f"\nFROM (\n{source}\n) AS f" if source else ""
@@ -121,16 +113,36 @@ class _Writer:
     def _value(self, number: Number) -> str:
         """The transformed value of a numeric column as a double; missing values are filled, or NULL."""
         column = f"t.{identifier(number.column)}"
+        text = self._text(column)
         fill = "NULL" if number.fill is None else self.literal(number.fill)
-        value = f"CAST({column} AS DOUBLE PRECISION)"
+        values: dict[float | None, list[str]] = {value: [] for value in (None, 0.0, 1.0)}
+        for word, each in number.words.items():
+            values[each] += [string(word)] + [string(word.upper())] * (not word.isascii())
+        words = {value: f"LOWER({text}) IN ({', '.join(each)})" for value, each in values.items() if each}
+        is_word = "".join(f" WHEN {words[value]} THEN {self.literal(value)}" for value in (0.0, 1.0) if value in words)
         if self.dialect.has_nan:
-            value = f"NULLIF({value}, CAST('NaN' AS DOUBLE PRECISION))"
+            is_word = f" WHEN {words[None]} THEN NULL{is_word}" if words else ""
+            source = f"CAST({column} AS {self.dialect.text})" if words else column  # a boolean has no cast to a number
+            value = f"CAST({source} AS DOUBLE PRECISION)"
+            value = f"CASE{is_word} ELSE {value} END" if is_word else value
+            for code in (*map(self.literal, number.codes), "CAST('NaN' AS DOUBLE PRECISION)"):
+                value = f"NULLIF({value}, {code})"
             value = self._transformed(number.transform, value)
             return value if number.fill is None else f"COALESCE({value}, {fill})"
         # In SQLite any column can contain text, and a cast of text that is not a number is 0.
-        is_number = f"typeof({column}) IN ('integer', 'real') OR {column} = CAST({column} AS NUMERIC)"
-        value = self._transformed(number.transform, value)
-        return f"CASE WHEN {column} IS NULL OR {column} = '' THEN {fill} WHEN {is_number} THEN {value} ELSE 9e999 END"
+        value = f"CAST({column} AS DOUBLE PRECISION)"
+        is_missing = [f"{column} IS NULL", f"{column} = ''", *([words[None]] if words else [])]
+        is_missing += [f"{value} IN ({', '.join(map(self.literal, number.codes))})"] * bool(number.codes)
+        is_number = [f"typeof({column}) IN ('integer', 'real')", f"{column} = CAST({column} AS NUMERIC)"]
+        is_number += [words[value] for value in (0.0, 1.0) if value in words]
+        value = self._transformed(number.transform, f"CASE{is_word} ELSE {value} END" if is_word else value)
+        return (
+            f"CASE WHEN {' OR '.join(is_missing)} THEN {fill} WHEN {' OR '.join(is_number)} THEN {value} ELSE 9e999 END"
+        )
+
+    def _text(self, column: str) -> str:
+        """The text of a cell without blanks around it."""
+        return f"TRIM(CAST({column} AS {self.dialect.text}), {self.dialect.blanks})"
 
     def _transformed(self, transform: str, value: str) -> str:
         """A function of the value; infinity if the value has none, so that the row has no cluster."""
@@ -141,17 +153,40 @@ class _Writer:
         bound = f"{value} {'<' if is_accepted else '<='} {self.literal(minimum)}"
         return f"CASE WHEN {bound} THEN {invalid} ELSE {FUNCTIONS[transform].format(value)} END"
 
-    def _indicator(self, each: Indicator) -> str:
-        column = f"t.{identifier(each.column)}"
-        value, zero = string(each.value), self.literal(0.0)
-        if self.dialect.is_sqlite:
-            value += " COLLATE BINARY"  # not the collation of the column
-        condition = f"CAST({column} AS {self.dialect.text}) = {value}"
-        if self.dialect.is_sqlite and each.value in BOOLEANS:
-            condition += f" OR {column} = {BOOLEANS[each.value]}"
+    def _cell(self, i: int, column: str) -> str:
+        """The text of a cell: as it is (``r``), without blanks (``c``), with truth values as numbers (``v``)."""
+        column = f"t.{identifier(column)}"
+        text = self._text(column)
+        number = f"CASE LOWER({text}) WHEN 'true' THEN '1' WHEN 'false' THEN '0' ELSE {text} END"
+        cell = f"CAST({column} AS {self.dialect.text}) AS r{i}, {text} AS c{i}, {number} AS v{i}"
+        # SQLite writes 15 digits of a number only, so that it is compared as it is.
+        return (
+            f"{cell}, CASE WHEN typeof({column}) = 'real' THEN {column} END AS n{i}" if self.dialect.is_sqlite else cell
+        )
+
+    def _key(self, i: int) -> str:
+        """The columns of a cell with the key (``k``) of a number: zeros at the end of a fraction do not count."""
+        position = f"{self.dialect.find}(LOWER(f.v{i}) || 'e', 'e')"
+        mantissa, exponent = f"SUBSTR(f.v{i}, 1, {position} - 1)", f"SUBSTR(LOWER(f.v{i}), {position})"
+        zeros = f"WHEN {mantissa} LIKE '%.%' THEN RTRIM({mantissa}, '0')"
+        key = f"CASE WHEN {mantissa} LIKE '%.' THEN NULL {zeros} ELSE {mantissa} END || {exponent}"
+        names = ("r", "c", "n") if self.dialect.is_sqlite else ("r", "c")
+        return ", ".join([*(f"f.{name}{i} AS {name}{i}" for name in names), f"{key} AS k{i}"])
+
+    def _indicator(self, i: int, each: Indicator) -> str:
+        value, zero = meaning(each.value), self.literal(0.0)
+        if each.is_exact:
+            condition = f"f.r{i} = {string(each.value)}"
+        elif isinstance(value, str):
+            condition = f"f.c{i} = {string(value)}"
+        else:
+            condition = f"f.k{i} IN ({', '.join(map(string, number_keys(value)))})"
+            if self.dialect.is_sqlite and math.isfinite(float(value)):
+                condition = f"(f.n{i} IS NULL AND {condition}) OR f.n{i} = {self.literal(float(value))}"
         is_value = f"WHEN {condition} THEN {self.literal(each.size)} ELSE {zero}"
         if self.rule.missing == "none":
-            return f"CASE WHEN {column} IS NULL THEN NULL {is_value} END"
+            words = ", ".join(map(string, missing_words()))
+            return f"CASE WHEN f.c{i} IS NULL OR LOWER(f.c{i}) IN ({words}) THEN NULL {is_value} END"
         return f"CASE {is_value} END"
 
     # scores
@@ -284,52 +319,17 @@ class _Writer:
         return literal_of(float(number), self.dialect)
 
 
-def literal_of(number: float, dialect: Dialect) -> str:
-    """A literal of exactly this double. Without an exponent it would be a decimal in DuckDB."""
-    text = repr(number)
-    text = text if "e" in text else f"{text.removesuffix('.0')}e0"
-    return exact_quotient(number) if dialect.is_sqlite and not is_exact(text, number) else text
-
-
-def exact_quotient(number: float) -> str:
-    """The number as an integer times or divided by powers of two: SQLite can read a decimal as a neighbour of it."""
-    fraction, exponent = math.frexp(number)
-    mantissa, exponent = int(fraction * LARGEST_INTEGER), exponent - 53
-    while mantissa % 2 == 0:
-        mantissa, exponent = mantissa // 2, exponent + 1
-    parts, operator = [f"{mantissa}.0"], "*" if exponent > 0 else "/"
-    exponent = abs(exponent)
-    while exponent > 0:
-        power = min(exponent, 53)
-        parts.append(f"{operator}{2**power}.0")
-        exponent -= power
-    return f"({''.join(parts)})"
-
-
-def is_exact(text: str, number: float) -> bool:
-    """Whether a decimal is short, and exactly the number, so that every database reads it without rounding."""
-    return len(text) <= EXACT_DIGITS and Fraction(text) == Fraction(number)
-
-
-def identifier(name: str) -> str:
-    """A quoted name of a column or table."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def string(value: str) -> str:
-    """A quoted text."""
-    return "'" + value.replace("'", "''") + "'"
-
-
 def _check_size(rule: PredictionRule) -> None:
     score = rule.score
     rule.check_matrices("SQL")
     n_scores = rule.n_clusters * (rule.n_features + 1 if rule.has_matrices else 1)
     n_scores = len(score.centers) if isinstance(score, CenterTree) else n_scores
     limit = MAX_MATRIX if rule.has_matrices else MAX_COLUMNS
-    if rule.n_features > limit or n_scores > MAX_SCORES:
+    n_cells = 0 if rule.has_matrices else len(rule.numbers) + 4 * len(rule.categories)  # of a layer with texts
+    n_columns = max(rule.n_features, n_cells)
+    if n_columns > limit or n_scores > MAX_SCORES:
         raise ParameterError(
-            f"the model has {rule.n_features:,} columns and {rule.n_clusters:,} clusters, more than an SQL statement "
+            f"SQL of the model has {n_columns:,} columns and {rule.n_clusters:,} clusters, more than a statement "
             f"can have ({limit:,} columns, {MAX_SCORES:,} scores): export it to ONNX or Python."
         )
 
@@ -351,3 +351,16 @@ def _check_names(rule: PredictionRule, dialect: Dialect) -> None:
                     f"columns {other!r} and {name!r} are the same in {dialect.name}, which ignores case: rename one of "
                     "them, or export to Python."
                 )
+
+
+def _check_readings(rule: PredictionRule) -> None:
+    """Reject numbers that are written for people, such as ``158,84 €``: SQL would need the rules of `coterie fit`."""
+    for number in rule.numbers:
+        reading = number.reading
+        if reading is None or reading.kind != "number":
+            continue
+        if reading.unit or reading.decimal != "." or (reading.example and not PLAIN.fullmatch(reading.example.strip())):
+            raise ParameterError(
+                f"column {number.column!r} is read from text such as {reading.example!r}, which SQL cannot read: store "
+                "it as numbers and fit again, or export to ONNX or Python, which take numbers. Or use coterie predict."
+            )

@@ -15,6 +15,7 @@ from coterie.errors import InputError, ParameterError
 from coterie.families.frame_columns import is_categorical
 from coterie.preparation import PreparationOptions, SkippedColumn, column_names
 from coterie.preparation.column_names import IDENTIFIER, PHONE_NUMBER, POSTAL_CODE, ROW_NUMBERS
+from coterie.preparation.detect_readings import LEADING_ZEROS
 from coterie.preparation.name_lists import shell_names
 
 # Columns that a job adds to the output.
@@ -43,7 +44,7 @@ CATEGORIES = ("text", "true/false", "categories")
 INCLUDE, ONE_HOT = "--include", "--one-hot"
 OPTIONS = {  # options that use columns that are skipped for these reasons
     **dict.fromkeys((IDENTIFIER, ROW_NUMBERS, PHONE_NUMBER), INCLUDE),
-    **dict.fromkeys((POSTAL_CODE, *CATEGORIES), ONE_HOT),
+    **dict.fromkeys((POSTAL_CODE, LEADING_ZEROS, *CATEGORIES), ONE_HOT),
 }  # fmt: skip
 KINDS = {
     pl.String: "text", pl.Boolean: "true/false", pl.Categorical: "categories", pl.Enum: "categories", pl.Date: "dates",
@@ -72,13 +73,14 @@ def check_options(table: Table, options: PreparationOptions, *, mixed: bool = Fa
 
 
 def reading_candidates(table: Table, options: PreparationOptions) -> list[str]:
-    """Columns that may be read as numbers: those that could be used, unless their name is that of a code."""
-    roles = (options.id, options.weight, *options.exclude, *options.one_hot, LABEL, DISTANCE, PROBABILITY, NAME)
+    """Columns that may be read as numbers: those that could be used, unless they are categories or named like codes."""
+    roles = (options.id, options.weight, *options.exclude, LABEL, DISTANCE, PROBABILITY, NAME)
     selected = (*options.columns, *options.include)
     return [
         name
         for name in table.columns
-        if name in selected or not (options.columns or name in roles or _has_name_of_code(name))
+        if name not in options.one_hot
+        and (name in selected or not (options.columns or name in roles or _has_name_of_code(name)))
     ]
 
 

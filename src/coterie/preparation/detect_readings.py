@@ -30,6 +30,7 @@ FIXED = 50  # cells with exactly three digits after a separator, none with fewer
 LONGEST = 30  # characters of a cell that a note quotes
 MARKS_NAMED = 3
 SEVERAL_UNITS = "amounts in several units"
+LEADING_ZEROS = "codes with leading zeros"
 TRUE = ("true", "yes", "y", "t", "on", "ja", "oui", "sí", "si", "sim", "да", "是")
 FALSE = ("false", "no", "n", "f", "off", "nein", "non", "não", "нет", "否")
 DAY_FIRST = {"%d/%m/%Y": "%m/%d/%Y", "%d-%m-%Y": "%m-%d-%Y", "%d/%m/%y": "%m/%d/%y", "%d-%m-%y": "%m-%d-%y"}
@@ -116,7 +117,10 @@ def _number_columns(
         if not decimals or text.null_count() == len(text):
             continue
         parts = split_numbers(text)
-        if _units(parts) is None:
+        is_code = delimited_text.has_codes(text) and text.str.contains("^[0-9]+$").all()
+        if is_code and name not in (*options.columns, *options.include):
+            reasons[name] = LEADING_ZEROS
+        elif _units(parts) is None:
             reasons[name] = SEVERAL_UNITS
         else:
             columns[name] = _NumberColumn(text, parts, decimals)

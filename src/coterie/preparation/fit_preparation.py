@@ -71,9 +71,9 @@ class PreparedTable:
 
     def missing_by_cluster(self, labels: NDArray[np.integer], k: int) -> dict[str, NDArray[np.integer]]:
         """Number of missing values in each of k clusters, of each column of the table that has some."""
-        names, categories = self.preparation.names, self.preparation.categories
-        firsts = {name: f"{name}={categories[name][0]}" if name in categories else name for name in self.rows.missing}
-        columns = {name: names.index(first) for name, first in firsts.items() if self.has_missing}
+        preparation = self.preparation
+        of_columns = [*preparation.numbers, *(name for name, _ in preparation.indicators)]
+        columns = {name: of_columns.index(name) for name in self.rows.missing if self.has_missing}
         return {name: np.bincount(labels[np.isnan(self.observed[:, j])], minlength=k) for name, j in columns.items()}
 
 
@@ -82,8 +82,11 @@ def prepare(table: Table, options: PreparationOptions, method: Algorithm, callba
     _check_missing(options.missing, method)
     scale = _resolve_scale(options.scale, table, method)
     check_options(table, options, mixed=method.mixed)
+    table = table.with_text(options.one_hot)
     kinds = ("number",) if method.series else ("number", "date") if method.mixed else ("number", "boolean", "date")
-    detected = detect_readings(table, options, reading_candidates(table, options), kinds)
+    # A mixture takes codes with leading zeros as categories, also if they are named.
+    naming = replace(options, columns=(), include=()) if method.mixed else options
+    detected = detect_readings(table, naming, reading_candidates(table, options), kinds)
     original, table = table, converted(table, detected.readings)
     options = with_parts(options, detected.readings)
     selection = select_columns(table, options, mixed=method.mixed, series=method.series, known=detected.reasons)

@@ -1,6 +1,6 @@
 """Long tables of series, with one value in each row, as tables with one series in each row."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -116,7 +116,7 @@ def _were(number: int) -> str:
 
 def _times(table: Table, name: str, options: PreparationOptions) -> pl.Series:
     """The times as numbers that increase: numbers, or dates, also in text."""
-    detected = detect_readings(table, options, [name], ("number", "date"))
+    detected = detect_readings(table, replace(options, include=(name,)), [name], ("number", "date"))
     reading = detected.readings.get(name)
     column = converted(table, detected.readings).column(name)
     if not column.dtype.is_numeric():

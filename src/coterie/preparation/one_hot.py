@@ -1,9 +1,6 @@
 """Categories of columns, which are stored as text, and their one-hot columns."""
 
-import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
 
 import numpy as np
 import polars as pl
@@ -12,17 +9,15 @@ from numpy.typing import NDArray
 from coterie.core.formatting import count
 from coterie.data.tables.delimited_text import TEXT_TYPES
 from coterie.data.tables.written_numbers import MISSING_WORDS, is_missing_mark
-
-NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d{1,3})?", re.ASCII)  # codes like 007 are no numbers
-TRUTH_VALUES = {"true": Decimal(1), "false": Decimal(0)}
+from coterie.preparation.category_meaning import BLANKS, by_meaning, meaning
 
 
 def without_marks(column: pl.Series, categories: Sequence[str] = ()) -> pl.Series:
-    """A column of words with null where a cell means a missing value (``n/a``, ``-``), unless it is a category."""
+    """A column with null where a word means a missing value (``n/a``, ``-``), unless it is a category; and for NaN."""
     if column.dtype.base_type() not in TEXT_TYPES:
-        return column
+        return column.fill_nan(None) if column.dtype.is_float() else column
     text = column.cast(pl.String)
-    is_mark = is_missing_mark(text.str.strip_chars(), marks=MISSING_WORDS) & text.is_not_null()
+    is_mark = is_missing_mark(text.str.strip_chars(BLANKS), marks=MISSING_WORDS) & text.is_not_null()
     is_missing = is_mark & ~text.is_in(categories).fill_null(False)
     return text.set(is_missing, None) if is_missing.any() else column
 
@@ -49,19 +44,7 @@ def unknown_warnings(unknown: Mapping[str, int]) -> tuple[str, ...]:
 
 
 def _as_written(texts: pl.Series, categories: Sequence[str]) -> pl.Series:
-    """Texts as the categories are written: 1.0 or true is the category 1, unless several categories have this value."""
+    """Texts as the categories with the same meaning are written."""
+    known = by_meaning(categories)
     unknown = set(texts.unique().drop_nulls().to_list()) - set(categories)
-    if not unknown:
-        return texts
-    values = [_value(category) for category in categories]
-    counts = Counter(values)
-    by_value = {value: category for value, category in zip(values, categories, strict=True) if counts[value] == 1}
-    return texts.replace({text: by_value[_value(text)] for text in unknown if _value(text) in by_value})
-
-
-def _value(text: str) -> Decimal | str:
-    """The number or truth value that a text means, or the text itself."""
-    text = text.strip()
-    if NUMBER.fullmatch(text):
-        return Decimal(text)
-    return TRUTH_VALUES.get(text.lower(), text)
+    return texts.replace({text: known[meaning(text)] for text in unknown if meaning(text) in known})

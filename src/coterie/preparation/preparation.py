@@ -13,6 +13,7 @@ from coterie.data.tables.reader import Table
 from coterie.data.tables.readings import Reading
 from coterie.errors import InputError
 from coterie.preparation import Scale, missing_values
+from coterie.preparation.column_reader import indicator_names
 from coterie.preparation.column_selection import check_column, check_types
 from coterie.preparation.missing_values import MissingCounts
 from coterie.preparation.one_hot import one_hot, without_marks
@@ -53,8 +54,12 @@ class Preparation:
     @property
     def names(self) -> tuple[str, ...]:
         """Columns of the matrix."""
-        one_hot = (f"{name}={value}" for name, values in self.categories.items() for value in values)
-        return (*self.numbers, *one_hot)
+        return (*self.numbers, *indicator_names(self.numbers, self.categories))
+
+    @property
+    def indicators(self) -> tuple[tuple[str, str], ...]:
+        """Column and value of the one-hot columns of the matrix, which follow the numbers."""
+        return tuple((name, value) for name, values in self.categories.items() for value in values)
 
     @property
     def axis_names(self) -> tuple[str, ...]:
@@ -83,7 +88,7 @@ class Preparation:
     @property
     def units(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """`shift` and `spread` of every column of the matrix X; ``X * spread + shift`` are the transformed values."""
-        n_one_hot = len(self.names) - len(self.numbers)
+        n_one_hot = len(self.indicators)
         return np.array([*self.shift, *[0.0] * n_one_hot]), np.array([*self.spread, *[1.0] * n_one_hot])
 
     @property

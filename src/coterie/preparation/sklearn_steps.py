@@ -54,6 +54,12 @@ class PreparedModel:
         return {name: Reading.from_dict(dict(reading)) for name, reading in (stored or {}).items()}
 
     @property
+    def categories(self) -> dict[str, tuple[str, ...]]:
+        """Values of the columns that are encoded as zeros and ones."""
+        stored = self._first.categories if isinstance(self._first, ColumnReader) else None
+        return {name: tuple(values) for name, values in (stored or {}).items()}
+
+    @property
     def transforms(self) -> dict[str, str]:
         """Transforms by the name of the column."""
         return dict(self._first.transforms or {}) if isinstance(self._first, ColumnReader) else {}
@@ -81,14 +87,18 @@ class PreparedModel:
 def as_pipeline(model: Any, preparation: Preparation, rows: int) -> Any:
     """A pipeline that prepares rows and then applies the model, which was fitted to this number of `rows`.
 
-    Its first step is a `ColumnReader` if columns are read as numbers by a rule or are transformed. A model of mixed
-    columns stores its columns itself.
+    Its first step is a `ColumnReader` if columns are categories, are read as numbers by a rule or are transformed. A
+    model of mixed columns stores its columns itself.
     """
     steps = [] if preparation.mixed else _steps(preparation, rows)
-    if preparation.readings or preparation.transforms:
-        names = preparation.columns if preparation.mixed else preparation.names
+    categories = {} if preparation.mixed else {name: list(texts) for name, texts in preparation.categories.items()}
+    if preparation.readings or preparation.transforms or categories:
+        names = preparation.columns if preparation.mixed else preparation.numbers
         readings = {name: reading.as_dict() for name, reading in preparation.readings.items()}
-        reader = ColumnReader(list(names), readings, dict(preparation.transforms), preparation.mixed).fit()
+        allow_missing = bool(preparation.fill) or preparation.missing == "ignore"
+        reader = ColumnReader(
+            list(names), readings, dict(preparation.transforms), preparation.mixed, categories, allow_missing
+        ).fit()
         for _, step in steps:  # gets an array
             vars(step).pop("feature_names_in_", None)
         steps.insert(0, ("read", reader))
@@ -116,18 +126,19 @@ def read_columns(saved: PreparedModel, table: Table) -> Table:
     """The table with columns that are read as the model reads them."""
     for reading in saved.readings.values():
         check_column(reading.column, table.columns)
-    return converted(table, saved.readings)
+    texts = _text_columns(saved.model) if saved.mixed else saved.categories
+    return converted(table.with_text([name for name in texts if name in table.schema]), saved.readings)
 
 
 def load_preparation(saved: PreparedModel, table: Table, missing: ModelMissing) -> Preparation:
     """The preparation of rows of `table`, of `read_columns`, for a saved model."""
     names = saved.names
-    if not names:
+    if not names and not saved.categories:
         names = tuple(name for name, dtype in table.schema.items() if dtype.is_numeric())
         expected = saved.n_columns or len(names)
         if len(names) != expected:
             raise InputError(f"{table.name} has {len(names)} numeric columns; the model takes {expected}.")
-    numbers, categories = _mixed_columns(saved.model, table) if saved.mixed else _columns(names, table)
+    numbers, categories = _mixed_columns(saved.model, table) if saved.mixed else (names, saved.categories)
     n_numbers = len(numbers)
     fill, shift, spread = combined(saved.steps, n_numbers + sum(map(len, categories.values())))
     return Preparation(
@@ -172,7 +183,7 @@ def _missing_treatment(saved: PreparedModel, missing: ModelMissing) -> str:
 
 def _steps(preparation: Preparation, rows: int) -> list[tuple[str, Any]]:
     """Steps of scikit-learn that fill and scale; one-hot columns stay as they are."""
-    names, n_one_hot = preparation.names, len(preparation.names) - len(preparation.numbers)
+    names, n_one_hot = preparation.names, len(preparation.indicators)
     scaler = _scaler(preparation)
     scaler.n_features_in_ = len(names)
     complete_scaler(scaler, rows)
@@ -238,25 +249,18 @@ def _mixed_columns(model: Any, table: Table) -> tuple[tuple[str, ...], dict[str,
 
     Integer columns are categorical if the model has a categorical family for them.
     """
-    columns = dict(zip(model.family.table.names, model.family.table.categories, strict=True))
-    categories = {name: tuple(map(str, values)) for name, values in columns.items() if values is not None}
+    names, categories = model.family.table.names, _text_columns(model)
     for family, indices in model.family_.families:
         if isinstance(family, Categorical):
             for j, levels in zip(groups.column_indices(indices), family.categories, strict=True):
-                name = model.family.table.names[j]
+                name = names[j]
                 if name not in categories and name in table.columns and table.schema[name].is_integer():
                     categories[name] = tuple(f"{level:.0f}" for level in levels)
-    return tuple(name for name in columns if name not in categories), categories
+    return tuple(name for name in names if name not in categories), categories
 
 
-def _columns(names: tuple[str, ...], table: Table) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
-    """Numeric columns, and categorical columns with their values: ``colour=red`` is the value red of ``colour``."""
-    numbers: list[str] = []
-    categories: dict[str, list[str]] = {}
-    for name in names:
-        column, equals, value = name.partition("=")
-        if equals and name not in table.columns and column in table.columns:
-            categories.setdefault(column, []).append(value)
-        else:
-            numbers.append(name)
-    return tuple(numbers), {column: tuple(values) for column, values in categories.items()}
+def _text_columns(model: Any) -> dict[str, tuple[str, ...]]:
+    """The columns of text of a mixture of mixed columns, with their values."""
+    table = model.family.table
+    pairs = zip(table.names, table.categories, strict=True)
+    return {name: tuple(map(str, values)) for name, values in pairs if values is not None}

@@ -166,7 +166,7 @@ def test_fields_come_as_they_were_written_if_asked(tmp_path):
     (batch,) = found.batches(raw=True)
     assert batch.rows() == [("007", "1.50"), (" NA", "x ")]
     (batch,) = found.batches()
-    assert batch.rows() == [(7, "1.50"), (None, "x ")]
+    assert batch.rows() == [("007", "1.50"), (None, "x ")]
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)

@@ -117,7 +117,7 @@ READ = {  # text, and the columns that a person sees in it
     "formulas of Excel": ('n,a,b\n="x",="1",1.5\n="y",="2",="2.5"\n="z",="3",="3.5"\n', NAMES),
     "same name twice": ("a,b,a\n1,1.5,7\n2,2.5,8\n3,3.5,9\n", {**A, "a_2": [7, 8, 9]}),
     "missing values": ("a,b\n1,1.5\nNA,\n3,N/A\n", {"a": [1, None, 3], "b": [1.5, None, None]}),
-    "zeros before numbers": ("a,b\n001,1.5\n002,2.5\n003,3.5\n", A),
+    "codes with zeros": ("a,b\n001,1.5\n010,2.5\n300,3.5\n", {"a": ["001", "010", "300"], "b": [1.5, 2.5, 3.5]}),
     "one column": ("a\n1\n2\n3\n", {"a": [1, 2, 3]}),
     "spaces for thousands": (
         "n;a\nx;1 000\ny;2 000\nz;3 500,5\n",

@@ -263,7 +263,7 @@ def _delimiter(text: str, marks: Sequence[str] = DELIMITERS) -> str:
 
 def parse(column: pl.Series, separator: str) -> pl.Series:
     """The column as numbers if all fields are; a comma is a decimal separator unless it separates fields."""
-    return convert(column, _field_type(column, _numbers(separator)))
+    return convert(column, widened_types({}, column.to_frame(), separator)[column.name])
 
 
 def is_not_number(column: pl.Series) -> pl.Series:
@@ -290,8 +290,14 @@ def widened_types(types: dict[str, FieldType], batch: pl.DataFrame, separator: s
     widened = {}
     for column in batch:
         previous = types.get(column.name, numbers[0])
-        widened[column.name] = _field_type(column, numbers[numbers.index(previous) :]) if previous in numbers else TEXT
+        candidates = numbers[numbers.index(previous) :] if previous in numbers and not has_codes(column) else ()
+        widened[column.name] = _field_type(column, candidates)
     return widened
+
+
+def has_codes(column: pl.Series) -> bool:
+    """Whether a field has digits after a leading zero, as 02115 has: a number would lose the zero."""
+    return bool(column.str.contains(r"^\s*0[0-9]+\s*$").any())
 
 
 def convert(column: pl.Series, field_type: FieldType) -> pl.Series:

@@ -39,7 +39,8 @@ def with_rules(
 def _explanation(table: Table, prepared: PreparedTable, codes: NDArray[np.integer], names: list[str]) -> Explanation:
     """Rules from a sample of the rows that were used, counted in a second pass over the table."""
     preparation = prepared.preparation
-    table = converted(table, {name: _with_dates(reading) for name, reading in preparation.readings.items()})
+    readings = {name: _with_dates(reading) for name, reading in preparation.readings.items()}
+    table = converted(table if preparation.mixed else table.with_text(list(preparation.categories)), readings)
     rows, w = search_sample(codes, prepared.weight, len(preparation.columns))
     table_rows = np.flatnonzero(prepared.rows.row_mask)[rows]
     frames, start = [], 0

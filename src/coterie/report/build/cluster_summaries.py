@@ -106,8 +106,7 @@ def _strongest(deviations: NDArray[np.floating], categories: Sequence[tuple[str,
 
 def _categories(preparation: Preparation) -> list[tuple[str, str] | None]:
     """Column and value of each one-hot column of the matrix; None for numbers."""
-    one_hot = [(name, value) for name, values in preparation.categories.items() for value in values]
-    return [*[None] * len(preparation.numbers), *one_hot]
+    return [*[None] * len(preparation.numbers), *preparation.indicators]
 
 
 def _is_binary(X: NDArray[np.floating]) -> NDArray[np.bool_]:

@@ -41,9 +41,10 @@ def profile_table(
         means = [one.means.get(name, np.nan) for one in clusters]
         columns[f"{name} mean"] = [_in_units(preparation, name, mean) for mean in means]
         columns[f"{name} median"] = [_in_units(preparation, name, median) for median in medians]
-    for column, values in preparation.categories.items():
-        for value in values:
-            columns[f"{column}: {value}"] = [one.means.get(f"{column}={value}") for one in clusters]
+    for (column, value), name in zip(
+        preparation.indicators, preparation.names[len(preparation.numbers) :], strict=True
+    ):
+        columns[f"{column}: {value}"] = [one.means.get(name) for one in clusters]
     for column in preparation.columns:
         if any(column in one.missing for one in clusters):
             columns[f"{column} missing"] = [one.missing.get(column, 0) for one in clusters]

@@ -14,7 +14,7 @@ from coterie.data.tables import delimited_text
 from coterie.data.tables.frame_table import SampleTable
 from coterie.data.tables.read_errors import DATA_FRAME, STANDARD_INPUT
 from coterie.data.tables.reader import Table
-from coterie.data.tables.suffixes import TEXT
+from coterie.data.tables.suffixes import EXCEL, TEXT
 from coterie.preparation.fit_preparation import PreparedTable
 from coterie.preparation.long_series import SeriesTable
 from coterie.report.build.fitted_model import FittedModel
@@ -153,23 +153,25 @@ def _code(source: ReportSource, last: list[str]) -> str | Absent:
 
 def _read_lines(table: Table, prepared: PreparedTable) -> tuple[list[str], bool]:
     """Lines that read the table as `frame`, and whether its columns are text."""
-    path, suffix = repr(str(table.path)), table.path.suffix.lower()
-    if prepared.preparation.readings:
-        readings = {name: reading.as_dict() for name, reading in prepared.preparation.readings.items()}
+    path, suffix, preparation = repr(str(table.path)), table.path.suffix.lower(), prepared.preparation
+    is_encoded = bool(preparation.categories) and not preparation.mixed and suffix in (*TEXT, *EXCEL)
+    text = f".with_text({list(preparation.categories)!r})" if is_encoded else ""
+    if preparation.readings:
+        readings = {name: reading.as_dict() for name, reading in preparation.readings.items()}
         return [
             f"readings = {readings!r}",
             "readings = {name: Reading.from_dict(reading) for name, reading in readings.items()}",
-            f"frame = converted(read(Path({path})), readings).frame()",
+            f"frame = converted(read(Path({path})){text}, readings).frame()",
         ], False
     if suffix == ".npy":
         return [f"X = np.load({path})", 'frame = pl.DataFrame(X, schema=[f"x{j}" for j in range(X.shape[1])])'], False
     if suffix in READERS and not _may_have_vectors(table):
         return [f"frame = {READERS[suffix]}({path})"], False
-    if suffix in TEXT and not prepared.preparation.mixed and _is_plain(table):
+    if suffix in TEXT and not preparation.mixed and _is_plain(table):
         separator = delimited_text.detect_layout(table.path).separator
         argument = "" if separator == "," else f", separator={separator!r}"
         return [f"frame = pl.read_csv({path}{argument}, infer_schema=False)"], True
-    return [f"frame = read(Path({path})).frame()"], False
+    return [f"frame = read(Path({path})){text}.frame()"], False
 
 
 def _may_have_vectors(table: Table) -> bool:
