@@ -93,7 +93,9 @@ def test_columns_with_the_same_words_or_marks_have_one_message():
     frame = pl.DataFrame({f"q{j}": column for j, column in enumerate(answers)} | {"x": NOISE, "same": 1, "equal": 2})
     result = Job(frame, k=2).run()
     (words,) = [text for text in result.warnings if "don't know" in text]
-    assert words.startswith("columns q0, q1, q2, q3, q4, q5, q6, q7, … were skipped as text because 15 of their 3,000 values")
+    assert words.startswith(
+        "columns q0, q1, q2, q3, q4, q5, q6, q7, … were skipped as text because 15 of their 3,000 values"
+    )
     assert "columns same, equal are constant and were dropped." in result.warnings
     dashes = frame.with_columns(pl.col("^q.*$").replace("don't know", "-"))
     (marks,) = [text for text in Job(dashes, k=2, missing="drop").run().notes if "missing values" in text]
