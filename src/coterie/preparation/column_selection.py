@@ -290,7 +290,7 @@ def _nearly_numeric_warning(names: Sequence[str], counts: "Sequence[_FieldCounts
     )
     where = f"{f' of {names[0]}' if several else ''} in row {first.row:,} (from 0)"
     return (
-        f"{subject} skipped as text because {are_not.format(owner, f'{texts + numbers:,}')} "
+        f"{subject} skipped as text because {are_not} "
         f'"{first.examples[0]}"{where}: correct or empty {"it" if texts == 1 else "them"} to use the '
         f"column{'s' * several}, or add --na-values {shell_names(*first.examples)}."
     )
