@@ -283,11 +283,8 @@ def _nearly_numeric_warning(names: Sequence[str], counts: "Sequence[_FieldCounts
     several, first = len(names) > 1, counts[0]
     texts, numbers = (sum(values) for values in zip(*((each.texts, each.numbers) for each in counts), strict=True))
     subject, owner = (f"columns {first_names(names)} were", "their") if several else (f'column "{names[0]}" was', "its")
-    are_not = (
-        "1 of {} {} values is not a number,"
-        if texts == 1
-        else f"{texts:,} of {{}} {{}} values are not numbers, such as"
-    )
+    values = f"{texts:,} of {owner} {texts + numbers:,} values"
+    are_not = f"{values} is not a number," if texts == 1 else f"{values} are not numbers, such as"
     where = f"{f' of {names[0]}' if several else ''} in row {first.row:,} (from 0)"
     return (
         f"{subject} skipped as text because {are_not} "
