@@ -86,7 +86,7 @@ def _table_info(path: Path) -> TableInfo:
         duplicate_rows=table.n_rows - pl.concat(hashes).n_unique(),
         columns=tuple(describe_column(table, name, original, skipped.get(name)) for name in table.columns),
         error=error,
-        notes=() if prepared is None else notes(prepared),
+        notes=original.notes if prepared is None else (*original.notes, *notes(prepared)),
         warnings=() if prepared is None else prepared.warnings,
     )
 

@@ -41,7 +41,7 @@ def _one_cluster(choice: Any) -> list[str]:
     test, k = choice.tendency, choice.runner_up
     against = [vote for vote in choice.votes if vote.k not in (None, 1) and vote.weight > 0]
     sentences = [_test_result(test)] if test is not None else []
-    if test is not None and test.clustered:
+    if choice.has_clusters:
         sentences.insert(0, f"No clear number of clusters {choice.range_text}.")
         sentences += _doubts(choice, k) if k is not None and k > 1 else []
     agreeing = [NAMES[vote.criterion] for vote in choice.votes if vote.k == 1 and vote.weight > 0]
@@ -113,6 +113,8 @@ def _doubts(choice: Any, k: int) -> list[str]:
     sentences = []
     if "tendency" in doubts:
         sentences.append(_test_result(test).replace("No clusters were found: d", "D"))
+    if "untested" in doubts:
+        sentences.append("The test for clusters (tendency) is not one of the criteria.")
     if "grid" in doubts:
         grid = "The rows are a regular grid, as counts, scales and independent columns are"
         sentences.append(f"{grid}: these may be values, not groups.")
