@@ -75,6 +75,11 @@ def test_a_log_is_to_be_aggregated_first():
     days = [date(2024, 1, 1) + timedelta(days=i) for i in range(N)]
     log = pl.DataFrame({"customer_id": np.arange(N) % 40, "day": days, "amount": np.exp(NOISE)})
     assert note(log, "Aggregate first").startswith("customer_id has 5.0 rows per value, with day: the rows of a log")
+    for numbers, name in ((np.arange(N) % 40, "Kunde"), ([f"C{i % 40:03}" for i in range(N)], "customer")):
+        named = log.with_columns(pl.Series(name, numbers)).drop("customer_id")
+        assert note(named, "Aggregate first").startswith(f"{name} has 5.0 rows per value, with day: the rows of a log")
+    few = log.with_columns(account=pl.Series(["savings", "loan"] * (N // 2))).drop("customer_id")
+    assert note(few, "Aggregate first") == ""
     assert note(log.drop("day"), "Aggregate first") == ""
     assert note(log.with_columns(customer_id=pl.arange(N, eager=True)), "Aggregate first") == ""
 

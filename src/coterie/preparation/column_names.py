@@ -16,7 +16,8 @@ POSTAL = frozenset({"zip", "zipcode", "postcode", "postal", "postleitzahl", "plz
 PHONE = frozenset({"phone", "telephone", "telefon", "mobile", "cellphone", "fax", "tel", "msisdn"})
 OWNERS = (
     "row|user|customer|client|product|order|item|person|patient|student|employee|account|session|device|transaction|"
-    "invoice|store|passenger|player|object|case|record|member|subject|sample|ticket|vendor|supplier"
+    "invoice|store|passenger|player|object|case|record|member|subject|sample|ticket|vendor|supplier|household|machine|"
+    "kunde|nutzer|artikel|gerät|filiale|haushalt|mitglied|konto"
 )
 JOINED = re.compile(rf"(?:{OWNERS})(id|no|nr)")  # ``customerid`` without a capital letter
 
@@ -38,6 +39,11 @@ def is_identifier_name_if_unique(name: str) -> bool:
     """Whether the name is that of an identifier, if no value repeats; a column without a name is a row number."""
     last = [word for word in words(name) if not word.isdigit()][-1:]
     return not name.strip() or bool(IF_UNIQUE.intersection(last))
+
+
+def is_owner_name(name: str) -> bool:
+    """Whether the name is that of things that have numbers or names, such as ``customer``."""
+    return not set(words(name)[-1:]).isdisjoint(OWNERS.split("|"))
 
 
 def is_postal_name(name: str) -> bool:
