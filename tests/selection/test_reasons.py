@@ -186,6 +186,9 @@ def test_columns_of_different_scale_are_named_where_no_clusters_are_found():
     assert "standardise the columns first" in result.reasons[-1]
     scaled = choose_k((X - X.mean(axis=0)) / X.std(axis=0), budget="quick", random_state=0)
     assert "standardise" not in scaled.reason
+    X, _ = make_blobs(300, 2, centers=3, cluster_std=0.5, random_state=0)
+    clear = choose_k(pl.DataFrame(X * [1, 500]), budget="quick", random_state=0)  # by the wide column alone
+    assert (clear.strength, "standardise the columns first" in clear.reasons[-1]) == ("clear", True)
 
 
 @pytest.mark.parametrize("seed", range(3))

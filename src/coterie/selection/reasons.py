@@ -31,9 +31,9 @@ def reasons_for(choice: Any) -> tuple[str, ...]:
         sentences.append(f"The table has only {choice.perfect_k} distinct rows: each cluster is one of them.")
     if choice.strength == "none":
         sentences = [f"No clear number of clusters {choice.range_text}.", *sentences]
-    if choice.strength != "clear":
-        sentences += [*_doubts(choice, choice.recommended), *_scale(choice), *_what_would_decide(choice)]
-    return tuple(sentences)
+    if choice.strength == "clear":
+        return (*sentences, *_scale(choice))
+    return (*sentences, *_doubts(choice, choice.recommended), *_scale(choice), *_what_would_decide(choice))
 
 
 def _one_cluster(choice: Any) -> list[str]:
