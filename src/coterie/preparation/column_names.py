@@ -9,8 +9,8 @@ PHONE_NUMBER = "phone number"
 WORD = re.compile(r"[A-ZÄÖÜ]+(?=[A-ZÄÖÜ][a-zäöü])|[A-ZÄÖÜ]?[a-zäöü]+|[A-ZÄÖÜ]+|\d+|#")
 ALWAYS = frozenset({"id", "uid", "uuid", "guid", "oid"})  # an identifier also if it repeats
 IF_UNIQUE = frozenset({
-    "no", "nr", "nummer", "num", "number", "#", "key", "code", "ref", "reference", "index", "idx", "serial", "sku", "ean",
-    "isbn", "barcode", "row", "rownum", "unnamed",
+    "no", "nr", "nummer", "num", "number", "#", "key", "code", "ref", "reference", "index", "idx", "serial", "sku",
+    "ean", "isbn", "barcode", "row", "rownum", "unnamed",
 })  # fmt: skip
 POSTAL = frozenset({"zip", "zipcode", "postcode", "postal", "postleitzahl", "plz"})
 PHONE = frozenset({"phone", "telephone", "telefon", "mobile", "cellphone", "fax", "tel", "msisdn"})
