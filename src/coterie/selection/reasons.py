@@ -6,13 +6,7 @@ import numpy as np
 
 from coterie.core.formatting import join_words
 from coterie.metrics import purity_score
-from coterie.selection.decision import (
-    TINY,
-    column_of_clusters,
-    preferred_by,
-    smallest_share,
-    value_at,
-)
+from coterie.selection.decision import TINY, column_of_clusters, preferred_by, smallest_share, value_at
 from coterie.selection.tendency import SIGNIFICANCE
 from coterie.selection.votes import NAMES
 
