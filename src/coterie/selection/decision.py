@@ -91,10 +91,9 @@ def preferred_by(choice: Any, criterion: str) -> int | None:
 
 def column_of_clusters(choice: Any, k: int) -> int | None:
     """Index of a column with few values that are the k clusters, beside other columns; None if there is none."""
-    positions = np.flatnonzero(choice.sweep.ks == k)
-    if len(choice.columns) < 2 or len(positions) == 0 or k == choice.perfect_k:
+    labels = labels_at(choice.sweep, k)
+    if len(choice.columns) < 2 or labels is None or k == choice.perfect_k:
         return None
-    labels = np.asarray(choice.sweep.labels[int(positions[0])])
     for j, column in enumerate(np.asarray(choice.sweep.X).T):
         values, codes = np.unique(column, return_inverse=True)
         if 2 <= len(values) <= FEW_VALUES and adjusted_rand_score(codes, labels) >= SAME:
@@ -109,8 +108,12 @@ def value_at(ks: Array, values: Array, k: int) -> float:
 
 def smallest_share(sweep: Any, k: int) -> float:
     """Share of the rows in the smallest of k clusters; 1 if k was not fitted."""
-    positions = np.flatnonzero(sweep.ks == k)
-    if len(positions) == 0:
+    if (labels := labels_at(sweep, k)) is None:
         return 1.0
-    weight = np.bincount(np.asarray(sweep.labels[int(positions[0])]), sweep.sample_weight)
+    weight = np.bincount(labels, sweep.sample_weight)
     return float(weight.min() / weight.sum())
+
+
+def labels_at(sweep: Any, k: int) -> Array | None:
+    """The clusters of the fit with k clusters; None if k was not fitted."""
+    return next((np.asarray(labels) for each, labels in zip(sweep.ks, sweep.labels, strict=True) if each == k), None)

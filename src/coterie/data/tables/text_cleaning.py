@@ -163,11 +163,11 @@ def clean(text: str, cleaning: Cleaning, marks: Sequence[str] = DELIMITERS, noun
     if cleaning.trailing:
         lines = [(number, line.rstrip("\r").removesuffix(cleaning.trailing)) for number, line in lines]
     if cleaning.footer:
-        first = max(i for i, (_, line) in enumerate(lines) if line.strip(BLANK)) + 1 - cleaning.footer
-        below = [line.strip(BLANK)[:40] for _, line in lines[first:] if line.strip(BLANK)]
-        count = f"last {len(below)} {noun}s are" if len(below) > 1 else f"last {noun} is"
-        notes.append(f'the {count} not part of the table ("{below[0]}"): left out.')
-        del lines[first:]
+        below = max(i for i, (_, line) in enumerate(lines) if line.strip(BLANK)) + 1 - cleaning.footer
+        texts = [line.strip(BLANK)[:40] for _, line in lines[below:] if line.strip(BLANK)]
+        count = f"last {len(texts)} {noun}s are" if len(texts) > 1 else f"last {noun} is"
+        notes.append(f'the {count} not part of the table ("{texts[0]}"): left out.')
+        del lines[below:]
     if cleaning.total:
         last = max(i for i, (_, line) in enumerate(lines) if line.strip(BLANK))
         notes.append(f'{noun} {lines[last][0]:,} is a total ("{cleaning.total}"), not a row: it was left out.')
