@@ -141,10 +141,10 @@ def test_predictions_are_the_same(people, capsys, asked):
 
 
 def test_the_choice_of_k_and_comparisons_are_the_same(people, capsys):
-    used = ["-k", "2:4", "-c", "income,visits"]
+    used = ["-c", "income,visits"]
     for command in (
-        ["choose-k", "people.csv", "--budget", "quick"],
-        ["compare", "people.csv", "-a", "kmeans", "-a", "ward"],
+        ["choose-k", "people.csv", "-k", "1:4", "--budget", "quick"],
+        ["compare", "people.csv", "-k", "2:4", "-a", "kmeans", "-a", "ward"],
     ):
         whole, batched = (done(capsys, *command, *used, *more) for more in ([], ["--batch-rows", "17"]))
         for run in (*whole.get("runs", ()), *batched.get("runs", ())):

@@ -34,7 +34,7 @@ def test_the_text_has_a_line_for_every_number_and_every_vote(blobs, capsys):
     out = capsys.readouterr().out
     assert "K inertia silhouette gap ± se BIC ICL support" in " ".join(out.split())
     assert "\n4 ◀" in out
-    assert "✓ K = 4 (clear): " in out
+    assert "? K = 4 (weak; runner-up " in out  # without the test for clusters
     assert [line.split()[0] for line in out.splitlines() if line.endswith((" 1", " 0.5", " 0.1"))] == [
         "silhouette",
         "gap",
@@ -44,7 +44,11 @@ def test_the_text_has_a_line_for_every_number_and_every_vote(blobs, capsys):
 
 def test_a_number_that_is_not_clear_has_no_tick(folder, capsys):
     np.save(folder / "x.npy", np.random.default_rng(0).uniform(size=(200, 3)))
-    assert main(["choose-k", "x.npy", "-k", "2:5", "--criteria", "tendency,silhouette,valleys"]) == 0
+    criteria = ["--criteria", "tendency,silhouette,valleys"]
+    assert main(["choose-k", "x.npy", "-k", "1:5", *criteria]) == 0  # one cluster is an answer
+    assert main(["fit", "x.npy", "-k", "2:5", "--budget", "quick"]) == 5
+    capsys.readouterr()
+    assert main(["choose-k", "x.npy", "-k", "2:5", *criteria]) == 5
     captured = capsys.readouterr()
     assert "✓" not in captured.out
     assert "\n? K = " in captured.out

@@ -121,6 +121,7 @@ def test_merged_cells_dates_and_digits_of_a_sheet_are_kept(folder):
     with xlsxwriter.Workbook(folder / "t.xlsx") as workbook:
         day = workbook.add_format({"num_format": "yyyy-mm-dd"})
         workbook.add_worksheet("secret").hide()
+        workbook.add_worksheet("cover").write(0, 0, "Sales of May, by us")
         workbook.add_chartsheet("chart")
         workbook.add_worksheet("empty")
         sheet = workbook.add_worksheet("sales")
@@ -138,7 +139,7 @@ def test_merged_cells_dates_and_digits_of_a_sheet_are_kept(folder):
     table = read(folder / "t.xlsx")
     assert table.columns == ["region", "2024 day", "2024 size", "2024 flag", "2025 size", "2025 name of it"]
     assert table.notes == (
-        'sheet "sales" was read; --sheet reads another: secret, chart, empty.',
+        'sheet "sales" was read; --sheet reads another: secret, cover, chart, empty.',
         'the first 3 rows are not part of the table ("Sales of May"): the header is row 4.',
         'rows 4 and 5 both have names of columns: they were joined ("region, 2024 day, 2024 size, 2024 flag, …").',
         'row 15 is a total ("Total"), not a row: it was left out.',
@@ -147,5 +148,7 @@ def test_merged_cells_dates_and_digits_of_a_sheet_are_kept(folder):
     assert table.column("2024 day").to_list() == [(start + timedelta(days=i)).date() for i in range(9)]
     assert table.column("2024 size").to_list() == [float(f"{(i + 1) / 3e6:.16g}") for i in range(9)]
     assert table.column("2025 name of it").to_list() == [f"line\n{i}" for i in range(9)]
-    with pytest.raises(InputError, match=r'sheet "empty" of t.xlsx is empty\. Sheets: secret, chart, empty, sales'):
+    with pytest.raises(
+        InputError, match=r'sheet "empty" of t.xlsx is empty\. Sheets: secret, cover, chart, empty, sales'
+    ):
         read(folder / "t.xlsx", sheet="empty")

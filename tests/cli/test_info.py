@@ -40,7 +40,8 @@ def test_the_text_has_a_line_for_each_column(penguins, capsys):
     out = capsys.readouterr().out
     assert out.startswith("penguins.csv  344 rows · 8 columns · ")
     assert "skipped: text · Adelie, Gentoo, Chinstrap" in out
-    assert len(out.splitlines()) == 11
+    assert len(out.splitlines()) == 13
+    assert "coterie fit stops here: 2 of 344 rows have missing values" in out
 
 
 @pytest.mark.parametrize("array", [np.zeros((3, 2)), np.array([[np.nan, 1.0], [2.0, np.nan]])])
@@ -93,6 +94,24 @@ def test_info_shows_the_columns_and_reasons_of_the_fit(tmp_path, seed):
     assert tuple(column.name for column in info.columns if column.skipped is None) == result.columns
     reasons = {column.name: column.reason for column in result.skipped}
     assert {column.name: column.skipped for column in info.columns if column.skipped is not None} == reasons
+    about_columns = [note for note in result.notes if not note.startswith("differences in s.d.")]
+    assert list(info.notes) == about_columns
+    assert set(info.warnings) <= set(result.warnings)
+
+
+def test_info_tells_what_a_fit_would_do_with_the_values(folder, capsys):
+    rng = np.random.default_rng(0)
+    days, x = ["2024-05-01", "2024-06-01"] * 100, [7.0, 8.0, None, 9.0] * 50
+    pl.DataFrame({"amount": np.exp(3 * rng.normal(size=200)), "day": days, "x": x}).write_csv(folder / "t.csv")
+    assert main(["info", "t.csv"]) == 0
+    out, err = capsys.readouterr()
+    assert "note: log of amount: skewed" in err
+    assert "note: dates are read as age in days: day" in err
+    assert "coterie fit stops here: 50 of 200 rows have missing values (x: 50). Choose one: --missing drop" in out
+    assert main(["fit", "t.csv", "-k", "2"]) == 3
+    assert "50 of 200 rows have missing values (x: 50)" in capsys.readouterr().err
+    assert main(["fit", "t.csv", "-k", "2", "--missing", "median"]) == 0
+    assert "note: log of amount: skewed" in capsys.readouterr().err
 
 
 def test_info_says_why_a_fit_would_stop(folder, capsys):

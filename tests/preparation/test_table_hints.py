@@ -75,6 +75,11 @@ def test_a_log_is_to_be_aggregated_first():
     days = [date(2024, 1, 1) + timedelta(days=i) for i in range(N)]
     log = pl.DataFrame({"customer_id": np.arange(N) % 40, "day": days, "amount": np.exp(NOISE)})
     assert note(log, "Aggregate first").startswith("customer_id has 5.0 rows per value, with day: the rows of a log")
+    for numbers, name in ((np.arange(N) % 40, "Kunde"), ([f"C{i % 40:03}" for i in range(N)], "customer")):
+        named = log.with_columns(pl.Series(name, numbers)).drop("customer_id")
+        assert note(named, "Aggregate first").startswith(f"{name} has 5.0 rows per value, with day: the rows of a log")
+    few = log.with_columns(account=pl.Series(["savings", "loan"] * (N // 2))).drop("customer_id")
+    assert note(few, "Aggregate first") == ""
     assert note(log.drop("day"), "Aggregate first") == ""
     assert note(log.with_columns(customer_id=pl.arange(N, eager=True)), "Aggregate first") == ""
 
@@ -93,7 +98,9 @@ def test_columns_with_the_same_words_or_marks_have_one_message():
     frame = pl.DataFrame({f"q{j}": column for j, column in enumerate(answers)} | {"x": NOISE, "same": 1, "equal": 2})
     result = Job(frame, k=2).run()
     (words,) = [text for text in result.warnings if "don't know" in text]
-    assert words.startswith("columns q0, q1, q2, q3, q4, q5, q6, q7, … were skipped as text because 1 of its 200")
+    assert words.startswith(
+        "columns q0, q1, q2, q3, q4, q5, q6, q7, … were skipped as text because 15 of their 3,000 values"
+    )
     assert "columns same, equal are constant and were dropped." in result.warnings
     dashes = frame.with_columns(pl.col("^q.*$").replace("don't know", "-"))
     (marks,) = [text for text in Job(dashes, k=2, missing="drop").run().notes if "missing values" in text]

@@ -18,7 +18,7 @@ def test_one_cluster_means_that_no_structure_was_found(tmp_path):
         Job(blobs(tmp_path, 200, 2, 1, 3.0), k=(1, 4), budget="quick", report=tmp_path / "r.html")
     )
     assert report.result.k == 1
-    assert "No cluster structure was found" in tree.one("section", id="sure").text
+    assert "No number of clusters is clear: all rows are in one cluster." in tree.one("section", id="sure").text
     assert "warn" in tree.one("section", id="sure").attributes["class"]
     assert isinstance(report.silhouettes, Absent)
 

@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 from coterie import choose_k
+from coterie.datasets import make_blobs
+from coterie.jobs import ChooseJob, choose
+from coterie.selection.choose_k_criteria import CRITERIA
 
 pytestmark = pytest.mark.whole_search
 
@@ -90,3 +93,30 @@ def test_no_clear_number_is_one_cluster_with_a_runner_up():
         assert (result.recommended, result.strength) == (1, "none")
         assert result.runner_up > 1
         assert str(result).startswith(f"K = 1 (no clear number; runner-up {result.runner_up})")
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_no_criterion_alone_makes_a_number_clear(criterion):
+    """Most criteria prefer some number above 1 also without clusters: the test for clusters must be one of them."""
+    result = choose_k(
+        FAMILIES["log-normal"](np.random.default_rng(0), 120, 3), range(1, 6), criteria=criterion, random_state=0
+    )
+    assert result.strength != "clear"
+    assert result.recommended == 1 or "The test for clusters (tendency) is not one of the criteria." in result.reasons
+
+
+def test_without_a_vote_it_is_not_said_that_there_are_no_clusters(tmp_path):
+    X, _ = make_blobs(200, 2, centers=3, cluster_std=0.4, random_state=1)
+    np.save(tmp_path / "x.npy", X)
+    result = choose(ChooseJob(tmp_path / "x.npy", criteria=("elbow",), k=(1, 6)))
+    assert result.choice.reason.startswith("No clear number of clusters between 2 and 6.")
+    assert result.warnings == ("no clear number of clusters between 2 and 6. Look at more than one K, and set the one "
+                               "you want with -k.",)  # fmt: skip
+
+
+def test_of_numbers_with_equal_support_that_of_a_vote_is_recommended():
+    X, _ = make_blobs(200, 2, centers=3, cluster_std=0.4, random_state=1)
+    result = choose_k(X, range(1, 7), criteria="stability", budget="quick", random_state=0)
+    assert [vote.k for vote in result.votes] == [3]
+    assert result.support[1] == result.support[2] == 1
+    assert (result.recommended, result.runner_up) == (3, 2)

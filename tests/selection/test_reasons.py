@@ -186,6 +186,9 @@ def test_columns_of_different_scale_are_named_where_no_clusters_are_found():
     assert "standardise the columns first" in result.reasons[-1]
     scaled = choose_k((X - X.mean(axis=0)) / X.std(axis=0), budget="quick", random_state=0)
     assert "standardise" not in scaled.reason
+    X, _ = make_blobs(300, 2, centers=3, cluster_std=0.5, random_state=0)
+    clear = choose_k(pl.DataFrame(X * [1, 500]), budget="quick", random_state=0)  # by the wide column alone
+    assert (clear.strength, "standardise the columns first" in clear.reasons[-1]) == ("clear", True)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -194,3 +197,13 @@ def test_round_clusters_are_not_called_elongated(seed):
     X = np.concatenate([rng.normal((3.4 * i, 3 * (i % 2)), 1, (150, 2)) for i in range(3)])
     result = choose_k(X, random_state=0)
     assert result.recommended == 3 or "not spherical" not in result.reason
+
+
+def test_of_weighted_rows_small_clusters_have_little_weight():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal((9.0 * i, 0), 0.4, (60, 2)) for i in range(3)])
+    w = np.where(np.arange(180) < 60, 0.02, 1.0)  # a third of the rows
+    result = choose_k(X, range(1, 5), sample_weight=w, budget="quick", random_state=0)
+    text = " ".join(result.reasons)
+    assert "less than 1 % of the weight" in text
+    assert "of the rows." not in text

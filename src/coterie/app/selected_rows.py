@@ -1,6 +1,7 @@
 """Means of the rows that are selected on the page, beside those of all rows, in the units of the table."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,15 +14,21 @@ from coterie.core.arrays import Array
 from coterie.data.tables.converted_table import converted
 from coterie.plots.display import plain
 from coterie.preparation.preparation import Preparation
+from coterie.preparation.transforms import TRANSFORMS
+from coterie.report.build.cluster_moments import moments
 
 MAX_COLUMNS = 40
 MAX_CATEGORIES = 6  # of a column, the most frequent ones
 
 
 def selected_means(session: Session, run_id: str, bits: bytes) -> dict[str, Any]:
-    """Means of the columns that a run uses; missing values are left out and counted, in rows that it drops too."""
+    """Means of the columns that a run uses; missing values are left out and counted, in rows that it drops too.
+
+    Rows have their weights, and differences are those of transformed values, as in the profiles of clusters.
+    """
     preparation, table = session.outcome(run_id).prepared.prepared.preparation, session.open_table()
-    is_selected = rows_of_bits(table, bits)
+    is_selected, weight = rows_of_bits(table, bits), session.run(run_id).preparation.get("weight")
+    codes, w = np.where(is_selected, 0, -1), None if weight is None else numbers_of(table.table.column(weight))
     readable = converted(table.table, preparation.readings)
     columns: list[dict[str, Any]] = []
     for name in preparation.sources[:MAX_COLUMNS]:
@@ -31,7 +38,7 @@ def selected_means(session: Session, run_id: str, bits: bytes) -> dict[str, Any]
         else:  # of a date, only its time of year may be used
             parts = [({}, numbers_of(column))] if column.dtype.is_numeric() else []
         for about, values in parts:
-            columns.append({"column": name, **about, **_compared(values, is_selected, preparation, name)})
+            columns.append({"column": name, **about, **_compared(values, codes, w, preparation, name)})
     return plain({"rows": int(is_selected.sum()), "columns": columns})
 
 
@@ -42,13 +49,17 @@ def _shares(column: pl.Series) -> Iterator[tuple[dict[str, Any], Array]]:
         yield {"value": value}, numbers_of(texts == value)
 
 
-def _compared(values: Array, is_selected: Array, preparation: Preparation, name: str) -> dict[str, Any]:
+def _compared(values: Array, codes: Array, w: Array | None, preparation: Preparation, name: str) -> dict[str, Any]:
     """The mean of the selected rows and of all rows, and their difference in standard deviations of all rows."""
-    present = ~np.isnan(values)
-    inside, everything = values[present & is_selected], values[present]
-    mean, overall = (float(each.mean()) if len(each) else np.nan for each in (inside, everything))
-    width = float(everything.std()) if len(everything) else 0.0
-    deviation, n_missing = (mean - overall) / width if width > 0 else 0.0, int((is_selected & ~present).sum())
+    compute = partial(moments, codes=codes, has_missing=True, weight=w)
+    in_units = transformed = compute(values[:, None])
+    if name in preparation.transforms:
+        transform = TRANSFORMS[preparation.transforms[name]]  # rows that the run drops may have values without it
+        transformed = compute(transform.forward(np.where(transform.is_valid(values), values, np.nan))[:, None])
+    mean, overall = float(in_units.means[0, 0]), float(in_units.mean[0]) if in_units.present[0] else np.nan
+    width = float(transformed.variance[0]) ** 0.5
+    deviation = (transformed.means[0, 0] - transformed.mean[0]) / width if width > 0 else 0.0
+    n_missing = int((np.isnan(values) & (codes == 0)).sum())
     date, overall_date = (preparation.date_of(name, each) for each in (mean, overall))
     if overall_date is not None:  # the later a date, the smaller its age
         about = {"kind": "date", "mean": date, "overall": overall_date, "deviation": -deviation}

@@ -24,8 +24,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         with warnings.catch_warnings():
             warnings.showwarning = cast(Any, show_warning)  # without the place in the code
-            call([argument for argument in arguments if argument != "--debug"])
+            code = int(call([argument for argument in arguments if argument != "--debug"]))
         sys.stdout.flush()
     except (Exception, KeyboardInterrupt) as error:
         return explain(error, debug=debug)
-    return 0
+    return code

@@ -10,6 +10,7 @@ import coterie
 from coterie import jobs
 from coterie.algorithms import AlgorithmName
 from coterie.cli import options as cli
+from coterie.cli.failures import Exit
 from coterie.cli.printable import printable
 from coterie.cli.screen import progress_of, show
 from coterie.jobs import Budget, Dialect, ExportFormat, ModelMissing
@@ -32,22 +33,25 @@ app = App(
 Table = Annotated[Path, Parameter(help="The table, as for fit.")]
 
 
-def call(arguments: Sequence[str]) -> None:
-    """Run the command in `arguments`; errors are raised."""
+def call(arguments: Sequence[str]) -> int:
+    """Run the command in `arguments`, and return its exit code; errors are raised."""
     arguments = ["./-" if argument == "-" else argument for argument in arguments]  # "-" is a path, not an option
-    app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+    return app(arguments, exit_on_error=False, print_error=False, result_action="return_value") or Exit.DONE
 
 
 def _run(
     function: Callable[..., Any], job: Callable[..., Any], printing: cli.PrintOptions, *groups: cli.OptionGroup,
     **options: Any,
-) -> None:  # fmt: skip
-    """Run a job with all options, and print its result."""
+) -> int:  # fmt: skip
+    """Run a job with all options, print its result, and return the exit code."""
     for group in groups:
         options |= group.as_dict()
     with progress_of(printing) as progress:
         result = function(job(**options), progress)
     show(result, printing)
+    choice = getattr(result, "choice", None)
+    is_clear = choice is None or choice.strength != "none" or choice.recommended == 1
+    return Exit.DONE if is_clear else Exit.NOT_CLEAR
 
 
 @app.command
@@ -81,9 +85,9 @@ def fit(
     running: cli.RunOptions = RUNNING,
     place: cli.PlaceOptions = PLACE,
     printing: cli.PrintOptions = PRINTING,
-) -> None:  # fmt: skip
+) -> int:  # fmt: skip
     """Cluster the rows of a table."""
-    _run(
+    return _run(
         jobs.run, jobs.Job, printing, output, files, page, table, running, place, path=data, algorithm=algorithm,
         k=cli.as_number(k), budget=budget, sample=sample, strict=strict, names=cli.split(names),
         options=options.as_dict(), map=map,
@@ -108,9 +112,9 @@ def choose_k(
     table: cli.DataOptions = DATA,
     running: cli.RunOptions = RUNNING,
     printing: cli.PrintOptions = PRINTING,
-) -> None:  # fmt: skip
+) -> int:  # fmt: skip
     """Choose the number of clusters of a table."""
-    _run(
+    return _run(
         jobs.choose, jobs.ChooseJob, printing, page, table, running, path=data, algorithm=algorithm, k=cli.as_number(k),
         criteria=cli.split(criteria), budget=budget,
     )  # fmt: skip

@@ -19,6 +19,7 @@ class Exit(IntEnum):
     USAGE = 2
     DATA = 3
     NOT_CONVERGED = 4
+    NOT_CLEAR = 5
     INTERRUPTED = 130
     CLOSED_PIPE = 141
 

@@ -128,7 +128,7 @@ def _choice_warnings(result: ChooseK) -> tuple[str, ...]:
     """A warning if the number of clusters is not clear."""
     if result.strength == "clear":
         return ()
-    if result.recommended == 1 and (result.tendency is None or not result.tendency.clustered):
+    if result.recommended == 1 and not result.has_clusters:
         return ("the table seems to have no clusters; use -k N to request them anyway.",)
     votes = [vote for vote in result.votes if vote.k is not None and vote.weight > 0]
     preferences = f": {describe_votes(votes)}" if votes else ""

@@ -13,14 +13,16 @@ from coterie.data.tables.converted_table import converted
 from coterie.data.tables.reader import Table, read
 from coterie.errors import InputError
 from coterie.jobs.prepared_model import is_model, read_model
-from coterie.preparation import PreparationOptions
+from coterie.preparation import Missing, PreparationOptions
 from coterie.preparation.column_selection import column_kind, mostly_missing_reason, reading_candidates, reason_to_skip
 from coterie.preparation.detect_readings import detect_readings
-from coterie.preparation.fit_preparation import prepare
+from coterie.preparation.fit_preparation import PreparedTable, prepare
 from coterie.preparation.one_hot import without_marks
+from coterie.report.build.cluster_summaries import notes
 from coterie.report.inspection import ColumnInfo, ModelInfo, TableInfo
 
 EXAMPLES = 3
+MISSING: tuple[Missing, ...] = ("error", "ignore")  # of a fit without options; and to tell what else it would do
 
 
 def describe(path: Path) -> TableInfo | ModelInfo:
@@ -67,7 +69,11 @@ def readable_columns(original: Table) -> Table:
 def _table_info(path: Path) -> TableInfo:
     original = read(path)
     table = readable_columns(original)
-    skipped, error = _skipped_by_fit(original, table)
+    prepared, error = _prepared_by_fit(original)
+    if prepared is None:
+        skipped = {name: reason_to_skip(table, name) for name in table.columns}
+    else:
+        skipped = {column.name: column.reason for column in prepared.skipped}
     incomplete, hashes = 0, []
     for batch in table.batches(table.columns):
         incomplete += int(batch.select(pl.any_horizontal(_is_missing(column) for column in batch)).to_series().sum())
@@ -80,16 +86,20 @@ def _table_info(path: Path) -> TableInfo:
         duplicate_rows=table.n_rows - pl.concat(hashes).n_unique(),
         columns=tuple(describe_column(table, name, original, skipped.get(name)) for name in table.columns),
         error=error,
+        notes=original.notes if prepared is None else (*original.notes, *notes(prepared)),
+        warnings=() if prepared is None else prepared.warnings,
     )
 
 
-def _skipped_by_fit(original: Table, table: Table) -> tuple[dict[str, str | None], str | None]:
-    """Why `fit` skips columns, by their names; or by columns alone, and the error that ends a fit."""
-    try:
-        prepared = prepare(original, PreparationOptions(missing="ignore"), algorithm_of("kmeans"))
-    except InputError as error:
-        return {name: reason_to_skip(table, name) for name in table.columns}, str(error)
-    return {column.name: column.reason for column in prepared.skipped}, None
+def _prepared_by_fit(table: Table) -> tuple[PreparedTable | None, str | None]:
+    """The rows of a fit without options, if missing values are the only problem; and the error that ends it."""
+    first_error = None
+    for missing in MISSING:
+        try:
+            return prepare(table, PreparationOptions(missing=missing), algorithm_of("kmeans")), first_error
+        except InputError as error:
+            first_error = first_error or str(error).replace("\n  ", " ")
+    return None, first_error
 
 
 def _is_missing(column: pl.Series) -> pl.Series:

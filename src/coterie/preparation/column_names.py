@@ -9,23 +9,24 @@ PHONE_NUMBER = "phone number"
 WORD = re.compile(r"[A-ZÄÖÜ]+(?=[A-ZÄÖÜ][a-zäöü])|[A-ZÄÖÜ]?[a-zäöü]+|[A-ZÄÖÜ]+|\d+|#")
 ALWAYS = frozenset({"id", "uid", "uuid", "guid", "oid"})  # an identifier also if it repeats
 IF_UNIQUE = frozenset({
-    "no", "nr", "num", "number", "#", "key", "code", "ref", "reference", "index", "idx", "serial", "sku", "ean",
-    "isbn", "barcode", "row", "rownum", "unnamed",
+    "no", "nr", "nummer", "num", "number", "#", "key", "code", "ref", "reference", "index", "idx", "serial", "sku",
+    "ean", "isbn", "barcode", "row", "rownum", "unnamed",
 })  # fmt: skip
 POSTAL = frozenset({"zip", "zipcode", "postcode", "postal", "postleitzahl", "plz"})
 PHONE = frozenset({"phone", "telephone", "telefon", "mobile", "cellphone", "fax", "tel", "msisdn"})
 OWNERS = (
     "row|user|customer|client|product|order|item|person|patient|student|employee|account|session|device|transaction|"
-    "invoice|store|passenger|player|object|case|record|member|subject|sample|ticket|vendor|supplier"
+    "invoice|store|passenger|player|object|case|record|member|subject|sample|ticket|vendor|supplier|household|machine|"
+    "kunde|nutzer|artikel|gerät|filiale|haushalt|mitglied|konto"
 )
-JOINED = re.compile(rf"(?:{OWNERS})(id|no|nr)")  # ``customerid`` without a capital letter
+JOINED = re.compile(rf"(?:{OWNERS})(id|no|nr)|\w{{3,}}(nr|nummer)")  # ``customerid`` without a capital letter
 
 
 def words(name: str) -> list[str]:
     """The words of a name in lower case: ``CustomerID``, ``customer_id`` and ``customer id`` have the same."""
     result = [word.lower() for word in WORD.findall(name)]
     joined = JOINED.fullmatch(result[-1]) if result else None
-    return result if joined is None else [*result[:-1], joined.group(1)]
+    return result if joined is None else [*result[:-1], joined[1] or joined[2]]
 
 
 def is_identifier_name(name: str) -> bool:
@@ -37,7 +38,12 @@ def is_identifier_name(name: str) -> bool:
 def is_identifier_name_if_unique(name: str) -> bool:
     """Whether the name is that of an identifier, if no value repeats; a column without a name is a row number."""
     last = [word for word in words(name) if not word.isdigit()][-1:]
-    return not name.strip() or bool(IF_UNIQUE.intersection(last))
+    return not name.strip() or bool(IF_UNIQUE.intersection(last)) or is_owner_name(name)
+
+
+def is_owner_name(name: str) -> bool:
+    """Whether the name is that of things that have numbers or names, such as ``customer``."""
+    return not set(words(name)[-1:]).isdisjoint(OWNERS.split("|"))
 
 
 def is_postal_name(name: str) -> bool:

@@ -277,18 +277,21 @@ def nearly_numeric_warnings(table: Table, skipped: Sequence[SkippedColumn]) -> t
     for name, fields in counts.items():
         if fields.is_nearly_numeric:
             by_texts.setdefault(tuple(fields.examples), []).append(name)
-    return tuple(_nearly_numeric_warning(names, counts[names[0]]) for names in by_texts.values())
+    return tuple(_nearly_numeric_warning(names, [counts[name] for name in names]) for names in by_texts.values())
 
 
-def _nearly_numeric_warning(names: Sequence[str], first: "_FieldCounts") -> str:
+def _nearly_numeric_warning(names: Sequence[str], counts: "Sequence[_FieldCounts]") -> str:
     """The warning about columns with the same texts, with an example of the first."""
-    several = len(names) > 1
-    subject = f"columns {first_names(names)} were" if several else f'column "{names[0]}" was'
+    several, first = len(names) > 1, counts[0]
+    texts, numbers = (sum(values) for values in zip(*((each.texts, each.numbers) for each in counts), strict=True))
+    subject, owner = (f"columns {first_names(names)} were", "their") if several else (f'column "{names[0]}" was', "its")
+    values = f"{texts:,} of {owner} {texts + numbers:,} values"
+    are_not = f"{values} is not a number," if texts == 1 else f"{values} are not numbers, such as"
     where = f"{f' of {names[0]}' if several else ''} in row {first.row:,} (from 0)"
     return (
-        f"{subject} skipped as text because {first.description}{where}: correct or empty "
-        f"{'it' if first.texts == 1 and not several else 'them'} to use the column{'s' * several}, "
-        f"or add --na-values {shell_names(*first.examples)}."
+        f"{subject} skipped as text because {are_not} "
+        f'"{first.examples[0]}"{where}: correct or empty {"it" if texts == 1 else "them"} to use the '
+        f"column{'s' * several}, or add --na-values {shell_names(*first.examples)}."
     )
 
 
@@ -318,13 +321,6 @@ class _FieldCounts:
         """Whether nearly all values are numbers; or most are, and the others are one or two texts."""
         share = 0.5 if len(self.examples) <= FEW_TEXTS else 1 - MOSTLY
         return 0 < self.texts <= share * (self.texts + self.numbers)
-
-    @property
-    def description(self) -> str:
-        total = self.texts + self.numbers
-        if self.texts == 1:
-            return f'1 of its {total:,} values is not a number, "{self.examples[0]}"'
-        return f'{self.texts:,} of its {total:,} values are not numbers, such as "{self.examples[0]}"'
 
 
 def _is_not_number(column: pl.Series) -> pl.Series:

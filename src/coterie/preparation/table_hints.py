@@ -13,7 +13,8 @@ from coterie.data.tables.converted_table import ConvertedTable
 from coterie.data.tables.reader import Table
 from coterie.data.tables.readings import TEMPORAL
 from coterie.preparation import SkippedColumn
-from coterie.preparation.column_names import IDENTIFIER, words
+from coterie.preparation.column_names import IDENTIFIER, is_owner_name, words
+from coterie.preparation.column_selection import FEW_VALUES
 from coterie.preparation.preparation import RawRows
 
 ROWS = 100_000
@@ -87,15 +88,17 @@ def _stuck_sensors(columns: dict[str, NDArray[np.float64]], row_numbers: NDArray
 
 
 def _log(table: Table, names: Sequence[str], skipped: Sequence[SkippedColumn]) -> Iterator[str]:
-    """A table with several rows of each identifier, dates and other numbers."""
+    """A table with several rows of each identifier, or of each of many things, and with dates and other numbers."""
     readings = table.readings if isinstance(table, ConvertedTable) else {}
     dates = [name for name, dtype in table.schema.items() if dtype.base_type() in TEMPORAL]
     dates += [name for name, reading in readings.items() if reading.kind == "date"]
     if not dates or not set(names).difference(dates):
         return
-    for name in [column.name for column in skipped if column.reason == IDENTIFIER]:
+    identifiers = [column.name for column in skipped if column.reason == IDENTIFIER]
+    things = [name for name in table.columns if name not in identifiers and is_owner_name(name)]
+    for name in identifiers + [name for name in things if not table.schema[name].is_float()]:
         n = table.column(name).drop_nulls().n_unique()
-        if 0 < 2 * n <= table.n_rows:
+        if (FEW_VALUES if name in things else 0) < n <= table.n_rows / 2:
             yield (
                 f"{name} has {table.n_rows / n:.1f} rows per value, with {dates[0]}: the rows of a log, not "
                 f"{count(n, 'thing')} to compare. Aggregate first, with a row for each {name}. {PAGE}"

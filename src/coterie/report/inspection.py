@@ -29,7 +29,9 @@ class TableInfo:
     incomplete_rows: int
     duplicate_rows: int
     columns: tuple[ColumnInfo, ...]
-    error: str | None = None  # of `fit` without options, besides missing values
+    error: str | None = None  # of `fit` without options
+    notes: tuple[str, ...] = ()  # of `fit`, about the columns
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

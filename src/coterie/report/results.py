@@ -58,7 +58,7 @@ class CriterionVote:
 class Choice:
     """The recommended number of clusters, the votes, and the values of the criteria."""
 
-    recommended: int  # 1 means that no cluster structure was found
+    recommended: int  # 1 means that there are no clusters, or that no number of them is clear
     strength: str  # how clear it is: ``clear``, ``weak`` or ``none``
     runner_up: int | None  # the number with the next largest support; None if no other has any
     confidence: float  # combined support of `recommended` by all criteria, from 0 to 1

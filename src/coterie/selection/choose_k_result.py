@@ -62,8 +62,15 @@ class ChooseK(ReprHTMLMixin):
     @property
     def best_number(self) -> int:
         """The recommended K, or the runner-up if the rows have clusters, but no number of them is clear."""
-        has_clusters = self.tendency is None or self.tendency.clustered
-        return self.runner_up if self.recommended == 1 and has_clusters and self.runner_up else self.recommended
+        return self.runner_up if self.recommended == 1 and self.has_clusters and self.runner_up else self.recommended
+
+    @property
+    def has_clusters(self) -> bool:
+        """Whether the rows have clusters by the test; without it, unless one cluster has the largest support."""
+        if self.tendency is not None:
+            return self.tendency.clustered
+        support = self.support
+        return bool(self.ks[support.argmax()] > 1 or not support.any())
 
     @property
     def confidence(self) -> float:

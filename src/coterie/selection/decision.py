@@ -34,7 +34,7 @@ class Decision:
 def decide(choice: Any) -> Decision:
     """Weigh the votes of a `ChooseK`."""
     ks, support = choice.ks, choice.support
-    k, runner_up = _two_best(ks, support)
+    k, runner_up = _two_best(choice, support)
     if k == 1:
         return Decision(1, "none", runner_up)
     doubts, best = _doubts(choice, k, runner_up), float(support.max())
@@ -46,14 +46,18 @@ def decide(choice: Any) -> Decision:
     is_usable = np.array([not {"stability", "tiny"} & set(_doubts(choice, each, None)) for each in ks.tolist()])
     is_usable &= (ks > 1) & (support > 0)
     if is_usable.any():
-        k, runner_up = _two_best(ks, np.where(is_usable, support, 0.0))
+        k, runner_up = _two_best(choice, np.where(is_usable, support, 0.0))
     doubts = _doubts(choice, k, runner_up)
     return Decision(1, "none", k, doubts) if (ks == 1).any() else Decision(k, "none", runner_up, doubts)
 
 
-def _two_best(ks: Array, support: Array) -> tuple[int, int | None]:
-    """The K with the largest support, and the next one; None if that has no support."""
-    order = np.argsort(-support, kind="stable")
+def _two_best(choice: Any, support: Array) -> tuple[int, int | None]:
+    """The K with the largest support, and the next one; None if that has no support.
+
+    Of K with equal support, the first is one that a criterion prefers.
+    """
+    ks, preferred = choice.ks, [vote.k for vote in choice.votes if vote.weight > 0]
+    order = np.lexsort((~np.isin(ks, preferred), -support))
     return int(ks[order[0]]), int(ks[order[1]]) if len(ks) > 1 and support[order[1]] > 0 else None
 
 
@@ -70,6 +74,7 @@ def _doubts(choice: Any, k: int, runner_up: int | None) -> tuple[str, ...]:
         "grid": k == choice.perfect_k and is_grid(choice.sweep.X),
         "tiny": smallest_share(choice.sweep, k) < TINY,
         "tendency": test is not None and not test.clustered,
+        "untested": all(vote.criterion != "tendency" for vote in choice.votes),
         "column": k > 1 and column_of_clusters(choice, k) is not None,
         "models": sum(model_ks.values()) > 1 and model_ks[k] == 0,
         "overlap": test is not None and test.excess < EXCESS and preferred_by(choice, "icl") not in (None, k),
@@ -86,10 +91,9 @@ def preferred_by(choice: Any, criterion: str) -> int | None:
 
 def column_of_clusters(choice: Any, k: int) -> int | None:
     """Index of a column with few values that are the k clusters, beside other columns; None if there is none."""
-    positions = np.flatnonzero(choice.sweep.ks == k)
-    if len(choice.columns) < 2 or len(positions) == 0 or k == choice.perfect_k:
+    labels = labels_at(choice.sweep, k)
+    if len(choice.columns) < 2 or labels is None or k == choice.perfect_k:
         return None
-    labels = np.asarray(choice.sweep.labels[int(positions[0])])
     for j, column in enumerate(np.asarray(choice.sweep.X).T):
         values, codes = np.unique(column, return_inverse=True)
         if 2 <= len(values) <= FEW_VALUES and adjusted_rand_score(codes, labels) >= SAME:
@@ -104,8 +108,12 @@ def value_at(ks: Array, values: Array, k: int) -> float:
 
 def smallest_share(sweep: Any, k: int) -> float:
     """Share of the rows in the smallest of k clusters; 1 if k was not fitted."""
-    positions = np.flatnonzero(sweep.ks == k)
-    if len(positions) == 0:
+    if (labels := labels_at(sweep, k)) is None:
         return 1.0
-    weight = np.bincount(np.asarray(sweep.labels[int(positions[0])]), sweep.sample_weight)
+    weight = np.bincount(labels, sweep.sample_weight)
     return float(weight.min() / weight.sum())
+
+
+def labels_at(sweep: Any, k: int) -> Array | None:
+    """The clusters of the fit with k clusters; None if k was not fitted."""
+    return next((np.asarray(labels) for each, labels in zip(sweep.ks, sweep.labels, strict=True) if each == k), None)

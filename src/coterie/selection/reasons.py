@@ -6,13 +6,7 @@ import numpy as np
 
 from coterie.core.formatting import join_words
 from coterie.metrics import purity_score
-from coterie.selection.decision import (
-    TINY,
-    column_of_clusters,
-    preferred_by,
-    smallest_share,
-    value_at,
-)
+from coterie.selection.decision import TINY, column_of_clusters, labels_at, preferred_by, smallest_share, value_at
 from coterie.selection.tendency import SIGNIFICANCE
 from coterie.selection.votes import NAMES
 
@@ -31,9 +25,9 @@ def reasons_for(choice: Any) -> tuple[str, ...]:
         sentences.append(f"The table has only {choice.perfect_k} distinct rows: each cluster is one of them.")
     if choice.strength == "none":
         sentences = [f"No clear number of clusters {choice.range_text}.", *sentences]
-    if choice.strength != "clear":
-        sentences += [*_doubts(choice, choice.recommended), *_scale(choice), *_what_would_decide(choice)]
-    return tuple(sentences)
+    if choice.strength == "clear":
+        return (*sentences, *_scale(choice))
+    return (*sentences, *_doubts(choice, choice.recommended), *_scale(choice), *_what_would_decide(choice))
 
 
 def _one_cluster(choice: Any) -> list[str]:
@@ -41,7 +35,7 @@ def _one_cluster(choice: Any) -> list[str]:
     test, k = choice.tendency, choice.runner_up
     against = [vote for vote in choice.votes if vote.k not in (None, 1) and vote.weight > 0]
     sentences = [_test_result(test)] if test is not None else []
-    if test is not None and test.clustered:
+    if choice.has_clusters:
         sentences.insert(0, f"No clear number of clusters {choice.range_text}.")
         sentences += _doubts(choice, k) if k is not None and k > 1 else []
     agreeing = [NAMES[vote.criterion] for vote in choice.votes if vote.k == 1 and vote.weight > 0]
@@ -113,11 +107,13 @@ def _doubts(choice: Any, k: int) -> list[str]:
     sentences = []
     if "tendency" in doubts:
         sentences.append(_test_result(test).replace("No clusters were found: d", "D"))
+    if "untested" in doubts:
+        sentences.append("The test for clusters (tendency) is not one of the criteria.")
     if "grid" in doubts:
         grid = "The rows are a regular grid, as counts, scales and independent columns are"
         sentences.append(f"{grid}: these may be values, not groups.")
     if "tiny" in doubts:
-        sentences.append(f"The smallest of the {k} clusters has less than 1 % of the rows.")
+        sentences.append(f"The smallest of the {k} clusters has {_little(choice)}.")
     if "column" in doubts:
         sentences.append(f"These {k} clusters are the values of {choice.columns[column_of_clusters(choice, k)]}.")
     if "overlap" in doubts:
@@ -140,8 +136,7 @@ def _scale(choice: Any) -> list[str]:
     k, X = choice.recommended, choice.sweep.X
     if not choice.columns or X.shape[1] < 2:
         return []
-    position = np.flatnonzero(choice.ks == k)
-    labels = np.asarray(choice.sweep.labels[int(position[0])]) if k > 1 else np.zeros(len(X), int)
+    labels: Any = np.zeros(len(X), int) if k == 1 else labels_at(choice.sweep, k)
     X = (X - X.mean(axis=0)).astype(np.float64)
     means = np.array([X[labels == j].mean(axis=0) if (labels == j).any() else X[0] for j in range(labels.max() + 1)])
     spread, within = X.std(axis=0), (X - means[labels]).std(axis=0)
@@ -169,7 +164,7 @@ def _what_would_decide(choice: Any) -> list[str]:
     if _is_nested(choice.sweep, few, many):
         return [f"{few} or {many} depends on the detail you need: the {many} clusters are parts of the {few}."]
     if smallest_share(choice.sweep, many) < TINY:
-        return [f"The runner-up is {other}. The smallest of {many} clusters has less than 1 % of the rows."]
+        return [f"The runner-up is {other}. The smallest of {many} clusters has {_little(choice)}."]
     if preferred_by(choice, "icl") == other:
         return [f"The runner-up is {other}. ICL of Gaussian mixtures prefers {other}."]
     return [f"The runner-up is {other}. More rows, or what the clusters are used for, would decide it."]
@@ -183,7 +178,7 @@ def _cause(choice: Any, against: list[Any]) -> str:
     if any(_is_nested(choice.sweep, few, k) for few in smaller):
         causes.append(f"the {k} clusters are subsets of fewer, larger clusters")
     if any(smallest_share(choice.sweep, many) < TINY for many in larger):
-        causes.append("with more clusters, some have less than 1 % of the rows")
+        causes.append(f"with more clusters, some have {_little(choice)}")
     preferred = {vote.criterion: vote.k for vote in choice.votes}
     if (preferred.get("bic") or 0) > (preferred.get("icl") or np.inf):
         causes.append("components overlap, which BIC accepts and ICL penalises")
@@ -194,6 +189,10 @@ def _cause(choice: Any, against: list[Any]) -> str:
     ks, support = choice.ks, choice.support
     first, second = np.argsort(-support, kind="stable")[:2]
     return f"the total support is {support[first]:.2f} for {ks[first]} and {support[second]:.2f} for {ks[second]}"
+
+
+def _little(choice: Any) -> str:
+    return f"less than 1 % of the {'rows' if choice.sweep.sample_weight is None else 'weight'}"
 
 
 def _is_elongated(mixtures: Any, k: int) -> bool:
@@ -208,10 +207,10 @@ def _is_elongated(mixtures: Any, k: int) -> bool:
 
 def _is_nested(sweep: Any, few: int, many: int) -> bool:
     """Whether each cluster of the fit with `many` clusters is nearly a subset of one of the fit with `few`."""
-    labels = {int(k): np.asarray(values) for k, values in zip(sweep.ks, sweep.labels, strict=True)}
-    if few not in labels or many not in labels or few < 2:
+    large, small = labels_at(sweep, few), labels_at(sweep, many)
+    if large is None or small is None or few < 2:
         return False
-    return purity_score(labels[few], labels[many], sample_weight=sweep.sample_weight) >= NESTED
+    return purity_score(large, small, sample_weight=sweep.sample_weight) >= NESTED
 
 
 def _verb(verb: str, subjects: list[str]) -> str:

@@ -94,9 +94,10 @@ def tendency(
     r"""Test whether data have clusters.
 
     K-means splits any data, and some K always has the best score. So the best silhouette over `ks` is compared with
-    that of reference data without clusters, processed in the same way. There are two types of references: uniform in a
-    box along the principal axes of the data, and Gaussian with the mean and covariance of the data [1]_. The data have
-    clusters if their silhouette is significantly better than that of both types.
+    that of reference data without clusters, processed in the same way. There are three kinds of references: uniform in
+    a box along the principal axes of the data, uniform in an approximate convex hull of the data, and Gaussian with the
+    mean and covariance of the data [1]_. The data have clusters if their silhouette is significantly better than that
+    of all kinds: the largest p-value counts.
 
     Do not use it for rings or clusters that surround others: K-means splits these no better than noise.
 

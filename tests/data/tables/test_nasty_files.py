@@ -62,6 +62,8 @@ READ = {  # text, and the columns that a person sees in it
     "title in all columns of a sheet": ("Sales of May,,\n,,\nn,a,b\nx,1,1.5\ny,2,2.5\nz,3,3.5\n", NAMES),
     "title of quoted columns": ('"Sales of May"\n"n","a","b"\n"x","1","1.5"\n"y","2","2.5"\n"z","3","3.5"\n', NAMES),
     "title, header and units": ("Sales of May\n,,\nn,a,b\n,kg,cm\nx,1,1.5\ny,2,2.5\nz,3,3.5\n", NAMES),
+    "source below the table": ("n,a,b\nx,1,1.5\ny,2,2.5\nz,3,3.5\nTotal,6,7.5\n\nSurvey of May\n\nby us\n", NAMES),
+    "source in a row of the table": ("n,a,b\nx,1,1.5\ny,2,2.5\nz,3,3.5\nSource: us,,\n", NAMES),
     "names of groups": (
         "n,2023,,2024,\n,a,b,a,b\nx,1,1.5,1,1.5\ny,2,2.5,2,2.5\nz,3,3.5,3,3.5\n",
         {"n": NAMES["n"], "2023 a": A["a"], "2023 b": A["b"], "2024 a": A["a"], "2024 b": A["b"]},
@@ -231,6 +233,13 @@ def test_there_are_many_files():
 def test_lines_that_are_no_rows_are_noted(tmp_path):
     total = read(write(tmp_path, READ["total at the end"][0]))
     assert total.notes == ('line 5 is a total ("Total"), not a row: it was left out.',)
+    source = read(write(tmp_path, READ["source below the table"][0]))
+    assert source.notes == (
+        'the last 2 lines are not part of the table ("Survey of May"): left out.',
+        'line 5 is a total ("Total"), not a row: it was left out.',
+    )
+    row = read(write(tmp_path, "n,a,b\nx,1,1.5\ny,2,2.5\nSt. Marys,,\n"))  # a place without values
+    assert (row.n_rows, row.notes) == (3, ())
     title = read(write(tmp_path, READ["title before the header"][0]))
     assert title.notes == ('the first 2 lines are not part of the table ("Sales of May"): the header is line 3.',)
     groups = read(write(tmp_path, READ["names of groups"][0]))
@@ -240,7 +249,7 @@ def test_lines_that_are_no_rows_are_noted(tmp_path):
     repeated = read(write(tmp_path, READ["header between rows"][0]))
     assert repeated.notes == ("line 3 repeats the header, and so do 1 more lines: left out.",)
     units = read(write(tmp_path, READ["units after the header"][0]))
-    assert units.notes == ('line 2 has units ("kg,cm"), not a row: it was left out.',)
+    assert units.notes == ('line 2 has units ("kg, cm"), not a row: it was left out.',)
     comments = read(write(tmp_path, READ["comments between rows"][0]))
     assert "comments" in comments.notes[-1]
 

@@ -36,6 +36,11 @@ TOTALS = frozenset(
 )
 
 
+MAX_FOOTER = 10  # lines below the table
+ABOUT_TABLE = "source|note|footnote|remark|quelle|anmerkung|hinweis|stand|last updated"
+FOOTER = re.compile(rf"({ABOUT_TABLE})s?\b|©|\(c\)|\*", re.IGNORECASE)
+
+
 class Cleaning(NamedTuple):
     """What is not plain about a text file."""
 
@@ -52,7 +57,8 @@ class Cleaning(NamedTuple):
     quote: str = '"'
     escapes: bool = False  # quotes are escaped by a backslash
     stray_quotes: bool = False  # quotes within fields that are not in quotes
-    total: str = ""  # first field of the last line, if it is a total of the others
+    footer: int = 0  # lines below the table, such as its source
+    total: str = ""  # first field of the last line of the table, if it is a total of the others
 
     @property
     def is_needed(self) -> bool:
@@ -94,6 +100,8 @@ def detect_cleaning(
     has_delimiter = any(mark in line for mark in marks for line in body)
     are_whole = all(line.count('"') % 2 == 0 for line in raw[:2])  # no line breaks in quotes
     has_units = are_whole and _has_units(body, separator)
+    ending = tail.replace("\r", " ").rstrip(f"{BLANK}\n").split("\n")
+    footer = _footer(ending, separator) if has_delimiter else 0
     return Cleaning(
         carriage_returns=carriage_returns,
         formulas=formulas,
@@ -107,7 +115,8 @@ def detect_cleaning(
         quote=quote,
         escapes=escapes,
         stray_quotes=not escapes and any('"' in line for line in lines),
-        total="" if len(body) < 4 else _total(tail, separator),
+        footer=footer,
+        total="" if len(body) < 4 else _total(ending[: len(ending) - footer], separator),
     )
 
 
@@ -143,9 +152,8 @@ def clean(text: str, cleaning: Cleaning, marks: Sequence[str] = DELIMITERS, noun
         example = first_names(names, 4)
         notes.append(f'{noun}s {upper} and {number} both have names of columns: they were joined ("{example}").')
     if cleaning.units:
-        notes.append(
-            f'{noun} {lines[1][0]:,} has units ("{lines[1][1].strip(BLANK)[:40]}"), not a row: it was left out.'
-        )
+        units = ", ".join(filter(None, re.split(f"[{re.escape(''.join(marks))}]", lines[1][1].strip("\r"))))
+        notes.append(f'{noun} {lines[1][0]:,} has units ("{units[:40]}"), not a row: it was left out.')
         del lines[1]
     if cleaning.repeated_header:
         lines, repeated = _without_repeats(lines, lines[0][1].rstrip("\r"))
@@ -154,6 +162,12 @@ def clean(text: str, cleaning: Cleaning, marks: Sequence[str] = DELIMITERS, noun
         lines = [(number, "\t".join(line.split())) for number, line in lines]
     if cleaning.trailing:
         lines = [(number, line.rstrip("\r").removesuffix(cleaning.trailing)) for number, line in lines]
+    if cleaning.footer:
+        below = max(i for i, (_, line) in enumerate(lines) if line.strip(BLANK)) + 1 - cleaning.footer
+        texts = [line.strip(BLANK)[:40] for _, line in lines[below:] if line.strip(BLANK)]
+        count = f"last {len(texts)} {noun}s are" if len(texts) > 1 else f"last {noun} is"
+        notes.append(f'the {count} not part of the table ("{texts[0]}"): left out.')
+        del lines[below:]
     if cleaning.total:
         last = max(i for i, (_, line) in enumerate(lines) if line.strip(BLANK))
         notes.append(f'{noun} {lines[last][0]:,} is a total ("{cleaning.total}"), not a row: it was left out.')
@@ -355,12 +369,27 @@ def _trailing(body: list[str], separator: str) -> str:
     return separator if is_trailing and not header.endswith(separator) else ""
 
 
-def _total(tail: str, separator: str) -> str:
+def _footer(lines: list[str], separator: str) -> int:
+    """The number of lines below the table: of text in the first field only, after a blank line or about the table."""
+    first = next((i for i in range(len(lines) - 1, 0, -1) if not _is_text_alone(lines[i], separator)), 0) + 1
+    if not 1 < first < len(lines) <= first + MAX_FOOTER:
+        return 0
+    top = lines[first].strip(BLANK + '"')
+    return len(lines) - first if not top or FOOTER.match(top) else 0
+
+
+def _is_text_alone(line: str, separator: str) -> bool:
+    """Whether at most the first field has a value, which is not a number and no end of a field of several lines."""
+    first, *rest = next(csv.reader([line], delimiter=separator), []) or [""]
+    return line.count('"') % 2 == 0 and not NUMBER.fullmatch(first.strip()) and not "".join(rest).strip()
+
+
+def _total(lines: list[str], separator: str) -> str:
     """The first word of the last line, if it says that the line is a total, and no other line begins so.
 
     It is the name of a row if each number is in the range of its column, and none is the sum of its column.
     """
-    lines = [line for line in tail.replace("\r", " ").split("\n") if line.strip(BLANK)]
+    lines = [line for line in lines if line.strip(BLANK)]
     rows = [row for row in csv.reader(lines, delimiter=separator) if row]
     first = [next((field.strip() for field in row if field.strip()), "") for row in rows[-SNIFFED_LINES:]]
     words = [field.strip("\"'* :").lower() for field in first]

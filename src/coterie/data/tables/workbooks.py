@@ -22,7 +22,7 @@ MERGED = re.compile(rb'mergeCell [^>]*ref="([A-Z]+)(\d+):[A-Z]+(\d+)"')
 def read_workbook(
     path: Path, sheet: str | None = None, header_row: int | None = None
 ) -> tuple[pl.DataFrame, pl.DataFrame, tuple[str, ...]]:
-    """The rows of a sheet as text and as numbers, and notes; by default of the first visible sheet that is not empty.
+    """The rows of a sheet as text and as numbers, and notes; by default of the first visible sheet with a table.
 
     `header_row` is the row of the column names, counted from 1; None: it is found.
     """
@@ -37,7 +37,7 @@ def read_workbook(
         names = workbook.sheet_names
         if sheet is not None and sheet not in names:
             raise InputError(f'{path.name} has no sheet "{sheet}". Sheets: {first_names(names)}')
-        name = sheet or next((each for each in names if _is_visible_table(workbook, each)), names[0])
+        name = sheet or max(names, key=lambda each: _visible_size(workbook, each))  # of equal ones the first
         cells = _cells(workbook, path, name)
     except fastexcel.FastExcelError as error:
         raise ValueError(str(error)) from error
@@ -52,9 +52,11 @@ def read_workbook(
     return raw, typed, (*choice, *layout.notes)
 
 
-def _is_visible_table(workbook: Any, name: str) -> bool:
+def _visible_size(workbook: Any, name: str) -> int:
+    """2 for a visible sheet of several rows and columns, 1 for one that is smaller, as covers are, and 0 for others."""
     sheet = workbook.load_sheet(name, header_row=None, n_rows=0)
-    return bool(sheet.visible == "visible" and sheet.total_height > 0)
+    has_table = sheet.total_height > 1 and len(sheet.available_columns()) > 1
+    return 1 + has_table if sheet.visible == "visible" and sheet.total_height > 0 else 0
 
 
 def _cells(workbook: Any, path: Path, name: str) -> pl.DataFrame:

@@ -76,7 +76,7 @@ def _has_evidence(report: Report) -> bool:
 def _one_cluster(report: Report) -> list[Sentence]:
     criteria = report.criteria
     if isinstance(criteria, Criteria) and criteria.choice.recommended == 1:
-        text = "No cluster structure was found: all rows are in one cluster."
+        text = "No number of clusters is clear: all rows are in one cluster."
         return [
             Sentence(text, weak=True, details=criteria.choice.reason),
             Sentence(f"To fit N clusters anyway, use {'k=N' if report.in_python else '-k N'}."),

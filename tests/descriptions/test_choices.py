@@ -1,0 +1,245 @@
+"""What is said about the number of clusters, separation and stability is recomputed from the input file."""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_rand_score, calinski_harabasz_score, davies_bouldin_score, silhouette_samples
+
+from coterie import jobs
+from coterie.jobs import Job, fit_job
+from coterie.report.json import as_dict
+from coterie.report.text import as_text
+from descriptions import recomputed as again
+from descriptions.checks import Description
+from descriptions.tables import Case, cases, measures, read_values
+from report.pages import read
+from selection.test_reasons import check_sentence
+from selection.test_reasons import sentences as sentences_of
+
+pytestmark = pytest.mark.whole_search
+CASES = cases()
+NAMES = ("plain", "customers", "skewed, even", "dates, XLSX", "duplicates", "one-hot by hand")
+NOISE = Case(pd.DataFrame(np.random.default_rng(0).normal(size=(80, 3)).round(3), columns=["a", "b", "c"]), {})
+TABLES = {name: CASES[name] for name in NAMES} | {"noise only": NOISE, "far apart": Case(10 * measures(90, 3), {})}
+DEGREES = {0.7: "are well separated", 0.5: "are separated, with some", 0.25: "touch or overlap", -1: "are hardly"}
+STABLE = {0.9: "are stable", 0.75: "are mostly stable", -1: "are not stable"}
+CHOSEN = {"clear": "the number is clear", "weak": "the evidence for this number is weak"}
+
+
+def described(case: Case, folder, monkeypatch) -> tuple[Description, Any]:
+    details: list[Any] = []
+    choose = fit_job.choose
+
+    def recording(*arguments, **options):
+        choice = choose(*arguments, **options)
+        details.append(choice[1])
+        return choice
+
+    monkeypatch.setattr(fit_job, "choose", recording)
+    path = case.write(folder)
+    files = {"output": folder / "out.csv", "report": folder / "r.html"}
+    result = jobs.run(Job(path, **{"k": "auto", "budget": "quick", **case.options, **files}))
+    table, labels = read_values(path, case.kinds), pd.read_csv(files["output"])["cluster"]
+    for name in result.categories:
+        table[name] = table[name].map(str, na_action="ignore")
+    plain = json.loads(json.dumps(as_dict(result)))
+    page = read(files["report"].read_text("utf-8"))
+    return Description(case, table, plain, as_text(result), page, table, labels), details[0]
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_choice_and_the_evidence_are_those_of_the_rows(name, tmp_path, monkeypatch):
+    said, details = described(TABLES[name], tmp_path, monkeypatch)
+    checks = (table_of_k, words_about_k, silhouettes, resampling, typical_rows, tree)
+    problems = [f"{check.__name__}: {problem}" for check in checks for problem in check(said)]
+    for sentence in sentences_of(details):
+        check_sentence(details, np.asarray(details.sweep.X), sentence)
+    assert not problems, "\n".join(problems)
+
+
+def table_of_k(said: Description):
+    """The values for the chosen K, and the weighted support of the votes; the terminal shows those of the JSON."""
+    choice, X, labels = said.result["choice"], said.X, said.labels.to_numpy()
+    row = next(row for row in choice["table"] if row["k"] == choice["recommended"])
+    one = next(row for row in choice["table"] if row["k"] == 1)
+    expected = {"objective": said.result["scores"]["inertia"]}
+    if choice["recommended"] > 1:
+        expected["silhouette"] = silhouette_samples(X, labels).mean()
+        expected["calinski_harabasz"] = calinski_harabasz_score(X, labels)
+        expected["davies_bouldin"] = davies_bouldin_score(X, labels)
+    for key, value in expected.items():
+        if row.get(key) is not None and not np.isclose(row[key], value, rtol=1e-6):
+            yield f"{key} of K = {row['k']} is {row[key]}, not {value}"
+    if not np.isclose(one["objective"], ((X - X.mean(axis=0)) ** 2).sum()):
+        yield f"objective of one cluster is {one['objective']}"
+    if [row["recommended"] for row in choice["table"]] != [row["k"] == said.result["k"] for row in choice["table"]]:
+        yield "another K is marked"
+    if (said.result["recommended"], said.result["strength"]) != (choice["recommended"], choice["strength"]):
+        yield "the top level has another K"
+    if choice["confidence"] != row["support"] or not 0 <= row["support"] <= 1:
+        yield f"support {choice['confidence']}"
+    lines = said.text.splitlines()
+    start = next(i for i, line in enumerate(lines) if line.split()[:1] == ["K"])
+    names = {"inertia": "objective", "silhouette": "silhouette", "gap ± se": "gap", "BIC": "bic", "ICL": "icl",
+             "pred. strength": "prediction_strength", "valleys": "valleys", "support": "support"}  # fmt: skip
+    heads = re.split(r"\s{2,}", lines[start].strip())[1:]
+    for line, row in zip(lines[start + 1 :], choice["table"], strict=False):
+        k, *cells = re.split(r"\s{2,}", line.replace("◀", " ").strip())
+        if (int(k), "◀" in line) != (row["k"], row["recommended"]):
+            yield line
+        for head, cell in zip(heads, cells, strict=True):
+            shown, value = cell.split(" ± ")[0], row.get(names[head])
+            if not again.agrees(shown, value) and not (value is not None and abs(value) >= 1000):
+                yield f"{head} of K = {k} is {shown}, not {value}"
+
+
+def words_about_k(said: Description):
+    """The same words everywhere; those of the report and of warnings fit the votes beside them."""
+    choice, page = said.result["choice"], said.page
+    k, strength, reason = choice["recommended"], choice["strength"], choice["reason"]
+    heading = choice["heading"]
+    if heading not in said.text or reason not in said.text or ("✓" in said.text) != (strength == "clear"):
+        yield "the terminal has another reason"
+    sure = page.one("section", id="sure").text
+    if reason not in sure:
+        yield f"{sure!r} has another reason"
+    expected = "No number of clusters is clear: all rows are in one cluster." if k == 1 else CHOSEN.get(strength, "")
+    if expected not in sure:
+        yield f"{strength}: {sure}"
+    number = page.one("section", id="number").text
+    if f"support is {choice['confidence']:.2f} (maximum 1)" not in number or f"K = {k} is " not in number:
+        yield number[:200]
+    votes = {vote["criterion"]: vote["k"] for vote in choice["votes"] if vote["k"] and vote["weight"] > 0}
+    about = [each for each in said.result["warnings"] if "criteria disagree" in each or "no clear number" in each]
+    for warning in about:
+        listed = re.findall(r"([^:]+?) prefers? (\d+)(?: and | |\.|, |$)", warning.partition(": ")[2])
+        told = {name.strip(): int(which) for names, which in listed for name in re.split(r", | and ", names) if name}
+        if told != votes:
+            yield f"{warning!r} for {votes}"
+    if any("to have no clusters" in each for each in said.result["warnings"]):
+        test = next(vote["note"] for vote in choice["votes"] if vote["criterion"] == "test for clusters")
+        if float(re.search(r"p = ([\d.e-]+)\)", test)[1]) < 0.01:
+            yield f"no clusters, but {test}"
+    if (
+        (strength == "clear") != (not about)
+        and k > 1
+        and not any("is weak" in each for each in said.result["warnings"])
+    ):
+        yield f"{strength}: {said.result['warnings']}"
+    shown = [line[:2] for line in _numbers(page.one("section", id="number"), "Votes of the criteria")]
+    if {name: k for name, k in shown if k != "–"} != {
+        vote["criterion"]: str(vote["k"]) for vote in choice["votes"] if vote["k"]
+    }:
+        yield f"votes are {shown}"
+
+
+def silhouettes(said: Description):
+    """The sentences, the card and the table about silhouettes."""
+    page = said.page
+    card = {each.one(cls="label").text: each.one(cls="value").text for each in page.all(cls="card")}
+    if card["clusters"] != str(said.result["k"]):
+        yield f"{card['clusters']} clusters"
+    sure, labels = page.one("section", id="sure").text, said.labels.to_numpy()
+    if said.silhouettes is None:
+        if "mean silhouette is" in sure or card["mean silhouette"] != "–":
+            yield sure
+        return
+    mean = said.silhouettes.mean()
+    degree = next(words for limit, words in DEGREES.items() if mean > limit)
+    if f"The clusters {degree}" not in sure or f"the mean silhouette is {mean:.2f}." not in sure:
+        yield f"mean silhouette {mean}: {sure}"
+    if not again.agrees(card["mean silhouette"], mean):
+        yield f"card {card['mean silhouette']}"
+    lowest = min(np.unique(labels), key=lambda j: said.silhouettes[labels == j].mean())
+    worst = re.search(r"Cluster (\S+) is the least separated: its mean silhouette is (\S+), and (\S+) of its", sure)
+    inside = said.silhouettes[labels == lowest]
+    if (worst is None) != (inside.mean() > 0.25):
+        yield f"nothing about cluster {lowest}, with {inside.mean()}"
+    elif worst and not (
+        worst[1] == str(lowest)
+        and again.agrees(worst[2], inside.mean())
+        and again.agrees(worst[3], (inside < 0).mean())
+    ):
+        yield worst[0]
+    for cluster, rows, shown, below in _numbers(page.one("section", id="fitting"), "Silhouettes"):
+        inside = said.silhouettes[labels == int(cluster)]
+        if int(rows) != len(inside) or not again.agrees(shown, inside.mean()):
+            yield f"cluster {cluster}: {rows} rows, {shown}"
+        if not again.agrees(below, (inside < 0).mean()):
+            yield f"cluster {cluster}: {below} below 0"
+
+
+def resampling(said: Description):
+    """The stability is about that of scikit-learn's K-means with many initialisations; the word fits the number."""
+    sure = said.page.one("section", id="sure").text
+    agreement = r"\(mean adjusted Rand index (\S+), (\d+) resamples\)"
+    found = re.search(rf"The clusters (are [a-z ]*stable) under resampling {agreement}", sure)
+    card = next(each for each in said.page.all(cls="card") if each.one(cls="label").text == "stability")
+    if found is None:
+        if card.one(cls="value").text != "–":
+            yield "only the card has a stability"
+        return
+    X, k, rng = said.X, said.result["k"], np.random.default_rng(0)
+    shown = float(found[2])
+    degree = next(words for limit, words in STABLE.items() if shown >= limit)
+    if found[1] != degree or card.one(cls="value").text != found[2]:
+        yield f"{found[0]}, {card.text}"
+    samples = [rng.integers(len(X), size=len(X)) for _ in range(10)]
+    labels = [KMeans(k, n_init=10, random_state=0).fit(X[sample]).predict(X) for sample in samples]
+    expected = np.mean([adjusted_rand_score(x, y) for x, y in combinations(labels, 2)])
+    if abs(shown - expected) > 0.02 + 0.3 * (1 - expected):
+        yield f"stability {shown}, not {expected}"
+
+
+def typical_rows(said: Description):
+    """The three rows that are nearest to the center of each cluster."""
+    labels = said.labels.to_numpy()
+    skipped = said.result["skipped"]
+    name = next((name for name, reason in skipped.items() if reason == "identifier"), None)
+    for row in said.page.one("table", cls="clusters").all("tr")[1:]:
+        j = int(row.one("td", cls="name").text)
+        members = np.flatnonzero(labels == j)
+        distances = ((said.X[members] - said.X[members].mean(axis=0)) ** 2).sum(axis=1)
+        shown = [text.strip() for text in row.all("td")[-1].text.split(",")]
+        rows = members[np.argsort(distances, kind="stable")[: len(shown)]]
+        by_row = {str(said.table[name][i]) if name else f"{i}": i for i in members}
+        again_shown = [distances[members == by_row[text]][0] for text in shown]
+        if not np.allclose(
+            again_shown, distances[np.isin(members, rows)][np.argsort(distances[np.isin(members, rows)])]
+        ):
+            yield f"typical rows of {j} are {shown}, not {rows}"
+
+
+def tree(said: Description):
+    """The heights of Ward's merges of the centers."""
+    sections = said.page.all("section", id="hierarchy")
+    lines = _numbers(sections[0], "") if sections else []
+    X, labels = said.X, said.labels.to_numpy()
+    groups = [X[labels == j] for j in np.unique(labels)]
+    heights = []
+    while len(groups) > 1:
+        costs = {
+            (i, j): (2 * len(a) * len(b) / (len(a) + len(b))) ** 0.5 * np.linalg.norm(a.mean(axis=0) - b.mean(axis=0))
+            for (i, a), (j, b) in combinations(enumerate(groups), 2)
+        }
+        i, j = min(costs, key=costs.get)
+        heights.append(costs[i, j])
+        groups = [g for n, g in enumerate(groups) if n not in (i, j)] + [np.concatenate([groups[i], groups[j]])]
+    shown = [line[-1] for line in lines][::-1]
+    if lines and not all(map(again.agrees, shown, heights)):
+        yield f"heights {shown}, not {heights}"
+
+
+def _numbers(section, title: str) -> list[list[str]]:
+    """The rows of the table of numbers of a figure, or of the last table of a section."""
+    figures = [each for each in section.all("figure") if each.all("h3") and each.all("h3")[0].text == title]
+    tables = (figures[0] if figures else section).all("table", cls="numbers")
+    return tables[-1].rows() if tables else []
