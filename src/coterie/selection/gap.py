@@ -248,8 +248,9 @@ def box_about(X: Array, w: Array | None, reference: str) -> Box:
     """Smallest box that contains the rows: along the columns ('uniform') or the principal axes ('pca')."""
     if reference == "uniform":
         return Box(X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64))
-    center = np.average(X, axis=0, weights=w).astype(np.float64)
-    centered = X.astype(np.float64) - center
+    X = X.astype(np.float64)  # sums of float32 rows far from the origin lose their digits
+    center = np.average(X, axis=0, weights=w)
+    centered = X - center
     axes = np.linalg.eigh((centered.T if w is None else centered.T * w) @ centered)[1]
     coordinates = centered @ axes
     return Box(coordinates.min(axis=0), coordinates.max(axis=0), center, axes)

@@ -142,7 +142,7 @@ def _scale(choice: Any) -> list[str]:
         return []
     position = np.flatnonzero(choice.ks == k)
     labels = np.asarray(choice.sweep.labels[int(position[0])]) if k > 1 else np.zeros(len(X), int)
-    X = (X - X.mean(axis=0)).astype(np.float64)
+    X = X - X.mean(axis=0, dtype=np.float64)
     means = np.array([X[labels == j].mean(axis=0) if (labels == j).any() else X[0] for j in range(labels.max() + 1)])
     spread, within = X.std(axis=0), (X - means[labels]).std(axis=0)
     varying = np.flatnonzero(spread > 0)
