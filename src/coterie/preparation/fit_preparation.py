@@ -201,6 +201,7 @@ def _unscaled(table: Table, selection: ColumnSelection, missing: Missing, method
         spread=(1.0,) * len(selection.numbers),
         single=bool(dtypes) and all(dtype == pl.Float32 for dtype in dtypes),
         mixed=method.mixed,
+        can_ignore=method.handles_missing,
         series=method.series,
     )
 

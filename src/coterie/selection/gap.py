@@ -256,7 +256,7 @@ def box_about(X: Array, w: Array | None, reference: str) -> Box:
     return Box(coordinates.min(axis=0), coordinates.max(axis=0), center, axes)
 
 
-def positive_weight_rows(X: Any, sample_weight: Any) -> tuple[Array, Array | None, Scale]:
+def positive_weight_rows(X: Any, sample_weight: Any, allow_missing: bool = False) -> tuple[Array, Array | None, Scale]:
     """Dense rows with a positive weight, their weights (None if there are none), and the scale of both."""
     source: Any = as_source(X, sample_weight)
     check_in_memory(source, "a comparison with reference data")
@@ -264,10 +264,10 @@ def positive_weight_rows(X: Any, sample_weight: Any) -> tuple[Array, Array | Non
         raise InputError("X is sparse, but reference data are dense: pass a dense array, such as X.toarray()")
     scale = UNIT
     try:
-        summarize(source, Serial(), rescales=True)
+        summarize(source, Serial(), allow_missing, rescales=True)
     except ScaleError as error:
         scale = Scale(error.rows, error.weights)
-        summarize(divide_by_scale(source, scale, Serial()), Serial(), rescales=True)
+        summarize(divide_by_scale(source, scale, Serial()), Serial(), allow_missing, rescales=True)
     if source.w is None:
         return source.X, None, scale
     positive = np.flatnonzero(source.w)
