@@ -125,6 +125,13 @@ class WholeTable(Table):
         return np.empty(shape, dtype)
 
 
+class QueryResult(WholeTable):
+    """The rows that a query returned, which are not lines of a file."""
+
+    def line_number(self, row: int) -> int | None:
+        return None
+
+
 @dataclass(frozen=True)
 class BatchedTable(Table):
     """A table with `batch_rows` rows in memory at a time; its matrix is on disk."""
@@ -211,12 +218,12 @@ def read(
 
 def _query(
     path: Path, batch_rows: int | None, sql: str | None, sheet: str | None, header_row: int | None
-) -> WholeTable:
+) -> QueryResult:
     """The result of a query; DuckDB reads text files and sheets as they are after cleaning."""
     if batch_rows is not None:
         raise ParameterError("--batch-rows is not for databases, whose rows are read as a whole: leave it out.")
     notes: tuple[str, ...] = ()
-    if path.suffix.lower() in (*TEXT, *EXCEL):
+    if path.suffix.lower() in (*TEXT, *EXCEL) and not is_database(path):
         table = read(path, sheet=sheet, header_row=header_row)
         with TemporaryDirectory() as folder:
             write(table.batches(table.columns), Path(folder, "data.csv"))
@@ -225,7 +232,7 @@ def _query(
         frame = read_sql(path, sql)
     if frame.height == 0:
         raise InputError("the query returned no rows.")
-    return WholeTable(path, dict(frame.schema), frame.height, notes, frame, frame)
+    return QueryResult(path, dict(frame.schema), frame.height, notes, frame, frame)
 
 
 def _read_whole(path: Path, sheet: str | None, header_row: int | None) -> WholeTable:
