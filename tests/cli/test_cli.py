@@ -102,7 +102,7 @@ def test_every_demo_table_can_be_read_as_it_is_written(folder, capsys, name):
         (
             ["fit", "penguins.csv"],
             3,
-            "--missing drop (keeps 342 rows), --missing median, --missing ignore, or --exclude",
+            "--missing drop (keeps 342 rows), --missing median, --missing ignore, or",
         ),
         ([*FIT, "-k", "343"], 2, "-k"),
         (

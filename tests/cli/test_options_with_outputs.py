@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+from itertools import pairwise
 from typing import Literal, get_args, get_origin
 
 import polars as pl
@@ -90,7 +91,7 @@ def test_no_option_of_fit_is_missing_here():
     words = [shlex.split(line) for line in LINES]
     short = {"--quiet": "-q", "--algorithm": "-a", "--output": "-o"}
     absent = [name for name in declared() if not any(short.get(name, name) in line for line in words)]
-    pairs = {pair for line in words for pair in zip(line, line[1:], strict=False)}
+    pairs = {pair for line in words for pair in pairwise(line)}
     choices = {(name, value) for name, values in declared().items() for value in values if name != "--algorithm"}
     assert (absent, choices - pairs) == ([], NOT_HERE)
 

@@ -45,7 +45,7 @@ def test_what_too_few_values_do_not_allow_is_not_computed_and_says_so():
 
 def test_other_criteria_and_other_estimators_are_rejected():
     X = rows(0.05)
-    with pytest.raises(ParameterError, match="criteria for rows with missing values are .*; got 'gap'"):
+    with pytest.raises(ParameterError, match=r"criteria for rows with missing values are .*; got 'gap'"):
         choose_k(X, criteria="gap", estimator=KMeans(missing="ignore"))
     with pytest.raises(InputError, match=r"KMeans\(missing='ignore'\)"):
         choose_k(X)

@@ -1,7 +1,6 @@
 """`choose_k` for rows with missing values, which the estimator ignores: criteria of the observed values."""
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
