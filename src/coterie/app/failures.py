@@ -68,7 +68,7 @@ def as_error(error: BaseException, options: Any = (), columns: Any = ()) -> dict
 
 
 def in_page(text: str, names: Iterable[str] = ()) -> str:
-    """The text with the names of controls in place of options; quoted text and `names` of the table stay as they are."""
+    """The text with names of controls in place of options; quoted text and `names` of the table stay as they are."""
     hidden: list[str] = []
 
     def hide(match: re.Match[str]) -> str:

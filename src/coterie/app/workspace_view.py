@@ -43,10 +43,11 @@ def _table_view(session: Session, prepared: Prepared | None) -> dict[str, Any]:
     assert session.table is not None
     assert session.source is not None
     table, state = session.table.table, session.history.now
+    notes = [in_page(note, table.columns) for note in table.notes]
     return {
         "id": session.table.id, "name": session.source.name,
         "path": None if session.source.is_copy else session.source.path,
-        "rows": table.n_rows, "bytes": session.source.size, "notes": [in_page(note, table.columns) for note in table.notes],
+        "rows": table.n_rows, "bytes": session.source.size, "notes": notes,
         "displayed": len(session.table.displayed),
         "columns": column_views(session.table.columns, state, None if prepared is None else prepared.prepared),
     }  # fmt: skip
