@@ -7,6 +7,7 @@ from fuzz.laws import (  # noqa: F401
     distances,
     explanation,
     families,
+    files,
     fits,
     hierarchy,
     interrupts,

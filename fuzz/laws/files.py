@@ -15,9 +15,9 @@ import polars as pl
 from coterie.cli.commands import app
 from coterie.cli.failures import Exit
 from fuzz.draw import Draw
-from fuzz.finding import require
+from fuzz.finding import Rejected, require
 from fuzz.law import Case, law
-from fuzz.laws.command_line import COMMON, FORMATS, OTHER_FORMATS, call, damaged_text, frame_of, started, write
+from fuzz.laws.command_line import COMMON, FORMATS, OTHER_FORMATS, damaged_text, frame_of, run, started, write
 from fuzz.laws.persistence import CHILD_SECONDS
 
 CELLS = (
@@ -47,7 +47,7 @@ FAR = '<row r="{0}"><c r="{1}{0}"><v>1</v></c></row>'
 
 def text_table(draw: Draw) -> tuple[str, list[str]]:
     """Lines as people write them, and the names of the columns."""
-    d, n, separator = draw.integer(1, 4), draw.one_of([1, 2, 3, 6, 14, 40]), draw.one_of([",", ",", ";", "\t", "|"])
+    d, n, separator = draw.integer(1, 4), draw.one_of([1, 3, 6, 14, 40, 40]), draw.one_of([",", ",", ";", "\t", "|"])
     names = [draw.one_of(NAMES) + (str(j) if draw.happens(0.8) else "") for j in range(d)]
     pools = [draw.one_of(CELLS) for _ in range(d)]
     pools = [[draw.one_of(pool) for _ in range(draw.integer(1, 5))] for pool in pools]
@@ -70,9 +70,9 @@ def options() -> dict[str, Any]:
 
 def random_options(draw: Draw, names: list[str]) -> list[str]:
     """Some options with values of their types; columns by their names."""
-    words = ["-k", draw.one_of(VALUES["-k"]), "--missing", draw.one_of(["drop", "median", "ignore", "mean", "error"])]
+    words = ["-k", draw.one_of(VALUES["-k"]), "--missing", draw.one_of(["drop", "median", "median", "ignore", "mean"])]
     for name, hint in options().items():
-        if name in (*NOT_HERE, *words, *COMMON, *OUTPUTS) or not draw.happens(0.06):
+        if name in (*NOT_HERE, *words, *COMMON, *OUTPUTS) or not draw.happens(0.03):
             continue
         kinds = [each for each in (hint, *get_args(hint)) if each in VALUES]
         choices = get_args(hint) if get_origin(hint) is Literal else VALUES[kinds[0]] if kinds else ()
@@ -114,7 +114,10 @@ def no_option_and_no_table_looks_like_a_bug(case: Case) -> None:
         workbook(path, text, separator)
     words = random_options(case.draw, names)
     case.note(f"{text!r} {words}")
-    call("fit", str(path), *words, *COMMON)
+    code, text = run("fit", str(path), *words, *COMMON)
+    require("encountered in" not in text, f"a warning of NumPy: {text}")
+    if code != Exit.DONE:
+        raise Rejected(text)
 
 
 def far_workbook(draw: Draw, path: Path) -> None:
@@ -132,7 +135,7 @@ def far_workbook(draw: Draw, path: Path) -> None:
 
 def large_table(draw: Draw, path: Path) -> None:
     """A small file of a table that takes up to some GB of memory."""
-    n = draw.one_of([10**5, 10**7, 4 * 10**7])
+    n = draw.one_of([10**5, 10**7])
     if path.suffix == ".xlsx":
         far_workbook(draw, path)
     elif path.suffix == ".npz":
@@ -145,7 +148,7 @@ def large_table(draw: Draw, path: Path) -> None:
         frame.write_parquet(path) if path.suffix == ".parquet" else frame.write_ipc(path, compression="zstd")
 
 
-@law(["jobs.inspect", "jobs.run"], weight=2, hypothesis=False)
+@law(["jobs.inspect", "jobs.run"], hypothesis=False)
 def no_file_ends_the_process(case: Case) -> None:
     """With little memory, a table is read or refused, whatever its file says about its size."""
     if case.draw.happens(0.5):

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from coterie.errors import InputError
-from coterie.jobs import Job
+from coterie.jobs import Job, PredictJob, predict
 from coterie.preparation import scaling
 from coterie.preparation.scaling import extremes, fill_rows, means, quantiles, scale_rows
 
@@ -115,6 +115,14 @@ def test_a_column_times_a_power_of_two_changes_no_label(step, exponents, recwarn
     for one, other in zip(scaled.clusters, plain.clusters, strict=True):
         assert [trait.column for trait in one.stands_out_by] == [trait.column for trait in other.stands_out_by]
     assert not [str(each.message) for each in recwarn if issubclass(each.category, RuntimeWarning)]
+
+
+@pytest.mark.parametrize("scale", ["standard", "robust", "minmax"])
+def test_a_model_of_extreme_columns_gives_the_labels_again(scale, tmp_path):
+    table, model = tmp_path / "t.parquet", tmp_path / "m.safetensors"
+    frame((1000, -900, 600, 1010, 900)).write_parquet(table)
+    result = Job(table, k=2, scale=scale, missing="median", model=model).run()
+    np.testing.assert_array_equal(predict(PredictJob(model, table)).labels, result.labels)
 
 
 def test_differences_that_are_no_number_are_named():
