@@ -188,7 +188,8 @@ def _scatter(means: Array, points: Points, A: Array, chunk: Chunk) -> _Scatter:
     inside, codes = (slice(None), chunk.y) if is_inside.all() else (is_inside, chunk.y[is_inside])
     projected = (points(chunk.X[inside]) - means[codes]) @ A
     members = _membership(codes, len(means), np.ones(len(codes)))
-    products = [members @ (projected[:, [i]] * projected) for i in range(projected.shape[1])]
+    with np.errstate(over="ignore"):  # an ellipse of which the units have no number is not drawn
+        products = [members @ (projected[:, [i]] * projected) for i in range(projected.shape[1])]
     return _Scatter(np.bincount(codes, minlength=len(means)), np.stack(products, axis=1))
 
 
