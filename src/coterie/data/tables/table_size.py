@@ -1,5 +1,7 @@
 """Sizes of tables, from their files and before a reader allocates memory: one that gets none ends the process."""
 
+from __future__ import annotations
+
 import re
 import sys
 import zlib
@@ -7,23 +9,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import reduce
 from pathlib import Path
+from typing import TYPE_CHECKING
 from zipfile import BadZipFile, ZipFile
 
 import numpy as np
-import polars as pl
 
 from coterie import machine
 from coterie.core.formatting import count, format_bytes
 from coterie.errors import InputError
+
+if TYPE_CHECKING:
+    import polars as pl
 
 CELL = 64  # bytes of a cell of a sheet: in the reader, as text and as a number
 CHUNK = 1 << 20
 # Starts of rows and cells of a sheet, and references such as r="B7". Cells without one are beside each other.
 POSITION = re.compile(rb"""<(?:[^\s<>/:]*:)?(row|c)(?=[\s/>])|\sr\s*=\s*["']([A-Za-z]*)(\d+)["']""")
 LONGEST = 1 << 24  # bytes of a tag with the text after it
-NARROW = {
-    pl.Int8: 1, pl.UInt8: 1, pl.Int16: 2, pl.UInt16: 2, pl.Int32: 4, pl.UInt32: 4, pl.Float32: 4, pl.Date: 4,
-    pl.Categorical: 4, pl.Enum: 4,
+WIDTHS = {  # bytes of a value, by the name of its type; 8 for others
+    "Boolean": 1 / 8, "Null": 0.0, "Int8": 1.0, "UInt8": 1.0, "Int16": 2.0, "UInt16": 2.0, "Int32": 4.0, "UInt32": 4.0,
+    "Float32": 4.0, "Date": 4.0, "Categorical": 4.0, "Enum": 4.0,
 }  # fmt: skip
 
 
@@ -45,6 +50,8 @@ def check_rows(path: Path, n_rows: int, n_columns: int, nbytes: float) -> None:
 
 def frame_size(path: Path) -> tuple[int, int, float]:
     """Rows, columns and bytes of a Parquet or Arrow file, by its footer."""
+    import polars as pl
+
     with path.open("rb") as file:  # Polars would interpret some file names as patterns
         lazy = pl.scan_parquet(file) if path.suffix.lower() == ".parquet" else pl.scan_ipc(file)
         schema = lazy.collect_schema()
@@ -54,9 +61,10 @@ def frame_size(path: Path) -> tuple[int, int, float]:
 
 def _value_bytes(dtype: pl.DataType) -> float:
     """Bytes of a value; of text and lists only those of their place."""
-    if isinstance(dtype, pl.Array):
-        return float(np.prod(dtype.shape)) * _value_bytes(dtype.inner)  # type: ignore[arg-type]
-    return {pl.Boolean: 1 / 8, pl.Null: 0.0, **NARROW}.get(dtype.base_type(), 8.0)
+    name = dtype.base_type().__name__
+    if name == "Array":
+        return float(np.prod(dtype.shape)) * _value_bytes(dtype.inner)  # type: ignore[attr-defined]
+    return WIDTHS.get(name, 8.0)
 
 
 def check_sheets(path: Path) -> None:
