@@ -8,6 +8,7 @@ from fuzz.laws import (  # noqa: F401
     explanation,
     exports,
     families,
+    files,
     fits,
     hierarchy,
     interrupts,

@@ -15,6 +15,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 import coterie
@@ -37,6 +38,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {  # what to do with a damaged table; pre
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*\w")
 CONTROL_BUT_LINES = re.compile(CONTROL.pattern.replace("\x00-\x1f", "\x00-\x09\x0b-\x1f"))
 FORMATS = ("csv", "tsv", "parquet", "ndjson", "arrow")
+OTHER_FORMATS = ("feather", "npy", "npz")  # and workbooks, which have laws of their own: a fault seldom reaches cells
 METHODS = ("kmeans", "kmedoids", "ward", "gmm", "fuzzy", "minibatch", "spherical")
 
 
@@ -82,6 +84,10 @@ def write(frame: pl.DataFrame, path: Path) -> None:
         ".parquet": lambda: frame.write_parquet(path),
         ".ndjson": lambda: frame.write_ndjson(path),
         ".arrow": lambda: frame.write_ipc(path),
+        ".feather": lambda: frame.write_ipc(path, compression="zstd"),
+        ".xlsx": lambda: frame.write_excel(path),
+        ".npy": lambda: np.save(path, frame.to_numpy()),
+        ".npz": lambda: np.savez_compressed(path, x=frame.to_numpy()),
     }[path.suffix]()
 
 
@@ -167,7 +173,7 @@ def damaged_tables_to_predict_never_look_like_a_bug(case: Case) -> None:
 def good_and_bad(case: Case) -> tuple[Path, Path]:
     """A file, and the same with a random fault."""
     frame = frame_of(case, case.draw.integer(1, 30))
-    kind = case.draw.one_of(["csv", "csv", "tsv", "ndjson", "parquet"])
+    kind = case.draw.one_of(["csv", "csv", *FORMATS, *OTHER_FORMATS])
     good, bad = Path(f"good.{kind}"), Path(f"bad.{kind}")
     write(frame, good)
     bad.write_bytes(damaged_text(case, good.read_bytes()))

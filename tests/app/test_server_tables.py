@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from coterie.app import views
+from coterie.app.failures import in_page
 from coterie.app.routes import Routes
 from coterie.datasets import load_demo
 from coterie.jobs import Job, inspect
@@ -47,6 +48,17 @@ def test_few_incomplete_rows_are_dropped_at_first_and_the_page_says_so(penguins)
     assert preparation["missing"] == "drop"
     assert preparation["rows_dropped"] == 2
     assert "missing values: dropped 2 rows." in preparation["notes"]
+
+
+def test_names_that_look_like_options_stay_as_they_are(client):
+    name = "profit --net of -k 3"
+    text = f"{name},b,c\n" + "".join(f"{10 ** (i % 40 / 8):.3f},{i % 7},{5}\n" for i in range(80))
+    view = client.post("/api/paste", {"text": text}).json
+    notes = [note for note in view["preparation"]["notes"] if note.startswith("log of")]
+    assert [note.partition(":")[0] for note in notes] == [f"log of {name}"]
+    assert in_page('"--net -k 3" in x--y and a-b: use --exclude "x--y" or -k 2', ["x--y"]) == (
+        '"--net -k 3" in x--y and a-b: use leave out "x--y" or K = 2'
+    )
 
 
 def test_many_incomplete_rows_are_filled_at_first(client):

@@ -99,7 +99,11 @@ def test_every_demo_table_can_be_read_as_it_is_written(folder, capsys, name):
         (["fit", "pengins.csv"], 3, 'Error: no file "pengins.csv" here. Did you mean penguins.csv?'),
         (["fit", "penguins.csv", "-c", "bill_lenght_mm"], 3, 'Did you mean "bill_length_mm"?'),
         (["fit", "penguins.csv", "-c", "species"], 3, '"species" holds text'),
-        (["fit", "penguins.csv"], 3, "--missing drop (keeps 342 rows), --missing median, or --exclude"),
+        (
+            ["fit", "penguins.csv"],
+            3,
+            "--missing drop (keeps 342 rows), --missing median, --missing ignore, or",
+        ),
         ([*FIT, "-k", "343"], 2, "-k"),
         (
             ["fit", "penguins.csv", "-k", "343", "--missing", "drop"],

@@ -137,6 +137,12 @@ def test_weight_two_is_the_row_twice():
         assert rule.precision == pytest.approx(w[mask & inside].sum() / w[mask].sum())
 
 
+def test_a_cluster_of_rows_without_a_category_has_no_rule():
+    frame = pl.DataFrame({"a": ["yes", "no", "yes", "no", None, None]})
+    explanation = coterie.explain([0, 1, 0, 1, 2, 2], frame)
+    assert [str(rule).partition(":")[0] for rule in explanation] == ["a = yes", "a = no", "no short rule"]
+
+
 def test_noise_has_no_rule_but_counts_against_rules():
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(size=(100, 1)), rng.normal(size=(100, 1)) + 20, rng.uniform(-1, 1, size=(10, 1))])

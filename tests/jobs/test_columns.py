@@ -155,7 +155,7 @@ def test_missing_values_are_rejected_with_counts_and_choices(tmp_path):
         run(Job(path, k=2))
     assert str(caught.value) == (
         "2 of 4 rows have missing values (age: 2, income: 1).\n"
-        "  Choose one: --missing drop (keeps 2 rows), --missing median, or --exclude age,income."
+        "  Choose one: --missing drop (keeps 2 rows), --missing median, --missing ignore, or --exclude age,income."
     )
 
 

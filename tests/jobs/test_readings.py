@@ -149,6 +149,13 @@ def test_marks_are_missing_values_with_a_note(tmp_path):
     assert predict(PredictJob(model, path, missing="drop")).rows_used == ROWS - 4
 
 
+@pytest.mark.parametrize("mark", ["(blank)", "", "n/a"])
+def test_a_column_whose_first_cell_is_missing_and_whose_others_are_plain_numbers_is_used(tmp_path, mark):
+    path = table(tmp_path, x=[mark, "-60", "5", "7"], y=["a", "b", "c", "d"])
+    for dates in ("age", "cyclic"):
+        assert run(Job(path, k=2, columns=("x",), missing="drop", dates=dates)).rows_used == 3
+
+
 def test_the_whole_column_decides_about_three_digits_after_a_separator(tmp_path):
     grouped = [f"{1 + i}.{100 + i}" for i in range(60)] + [str(i) for i in range(500, 520)]
     plain = [str(float(i % 2)) for i in range(80)]

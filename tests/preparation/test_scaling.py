@@ -1,10 +1,13 @@
 """What makes columns comparable: NumPy's own numbers, to the last bit, wherever a block of rows ends."""
 
+from datetime import date, timedelta
+
 import numpy as np
+import polars as pl
 import pytest
 
-pytest.importorskip("polars")
-
+from coterie.errors import InputError
+from coterie.jobs import Job, PredictJob, predict
 from coterie.preparation import scaling
 from coterie.preparation.scaling import extremes, fill_rows, means, quantiles, scale_rows
 
@@ -66,3 +69,64 @@ def test_half_a_column_of_one_value_is_scaled_by_its_deviation(block):
     assert odd.tolist() == [0]
     assert spread.tolist() == [X[:, 0].std(), 49.5]
     assert shift.tolist() == [0.0, 49.5]
+
+
+ROWS = 120
+STEPS = {
+    "standard": {"scale": "standard"},
+    "standard, weighted": {"scale": "standard", "weight": "w"},
+    "robust": {"scale": "robust"},
+    "robust, weighted": {"scale": "robust", "weight": "w"},
+    "min-max": {"scale": "minmax"},
+    "mean": {"missing": "mean"},
+    "median": {"missing": "median", "weight": "w"},
+    "ignored": {"missing": "ignore"},
+    "categories": {"one_hot": ("sort",)},
+    "automatic logarithm": {"scale": "auto"},
+    "logarithm by request": {"transform": ("log:skewed",), "scale": "robust"},
+    "square root": {"transform": ("sqrt:skewed",)},
+    "cyclic dates": {"dates": "cyclic"},
+}
+
+
+def frame(exponents):
+    """Rows whose numeric columns are multiplied by powers of two; dates and categories stay."""
+    rng, half = np.random.default_rng(0), np.arange(ROWS) % 2
+    columns = {
+        "a": rng.normal(size=ROWS) + 3 * half, "skewed": np.exp(2 * rng.normal(size=ROWS) + 3 * half),
+        "copy": 3.0 * half + rng.normal(size=ROWS), "gap": np.where(rng.random(ROWS) < 0.1, np.nan, half - 0.5),
+    }  # fmt: skip
+    columns["near"] = columns["a"] * (1 + 1e-9 * rng.normal(size=ROWS))  # a near-duplicate
+    scaled = {name: np.ldexp(x, power) for (name, x), power in zip(columns.items(), exponents, strict=True)}
+    days = [date(2020, 1, 1) + timedelta(days=int(day)) for day in rng.integers(0, 900, ROWS)]
+    return pl.DataFrame(scaled | {"sort": ["xy"[i % 3 == 0] for i in range(ROWS)], "day": days, "w": 1 + half % 3})
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("exponents", [(1000, -900, 600, 1010, 900), (-1000, 1000, -600, -1010, 950)], ids=str)
+def test_a_column_times_a_power_of_two_changes_no_label(step, exponents, recwarn):
+    options = {"missing": "drop", **STEPS[step]}
+    plain, scaled = (
+        Job(frame(powers), k=2, options={"n_init": 2}, profiles=None, **options).run()
+        for powers in ([0] * len(exponents), exponents)
+    )
+    np.testing.assert_array_equal(scaled.labels, plain.labels)
+    assert scaled.columns == plain.columns
+    for one, other in zip(scaled.clusters, plain.clusters, strict=True):
+        assert [trait.column for trait in one.stands_out_by] == [trait.column for trait in other.stands_out_by]
+    assert not [str(each.message) for each in recwarn if issubclass(each.category, RuntimeWarning)]
+
+
+@pytest.mark.parametrize("scale", ["standard", "robust", "minmax"])
+def test_a_model_of_extreme_columns_gives_the_labels_again(scale, tmp_path):
+    table, model = tmp_path / "t.parquet", tmp_path / "m.safetensors"
+    frame((1000, -900, 600, 1010, 900)).write_parquet(table)
+    result = Job(table, k=2, scale=scale, missing="median", model=model).run()
+    np.testing.assert_array_equal(predict(PredictJob(model, table)).labels, result.labels)
+
+
+def test_differences_that_are_no_number_are_named():
+    extreme = np.where(np.arange(40) % 2, 1.5e308, -1.5e308)
+    with pytest.raises(InputError, match=r'column "a" has differences above 1.8e308: divide its values by 10'):
+        Job(pl.DataFrame({"a": extreme, "b": np.arange(40.0) % 7}), k=2, scale="minmax").run()
+    assert Job(pl.DataFrame({"a": extreme, "b": np.arange(40.0) % 7}), k=2, scale="standard").run().rows_used == 40

@@ -33,6 +33,19 @@ def csv(folder, separator=",", decimals=".", encoding="utf-8"):
     return path
 
 
+def workbook(folder):
+    with pytest.importorskip("xlsxwriter").Workbook(folder / "table.xlsx") as book:
+        book.add_worksheet("about").write(0, 0, "about")
+        pl.read_parquet(blobs(folder)).write_excel(book, "rows", position=(1, 0))
+    return folder / "table.xlsx"
+
+
+def database(folder):
+    with pytest.importorskip("duckdb").connect(str(folder / "tables.db")) as connection:
+        connection.execute(f"CREATE TABLE \"a.csv\" AS SELECT * FROM '{blobs(folder)}'")
+    return f"duckdb:///{folder}/tables.db?table=a.csv"
+
+
 CASES = {
     "K-means": lambda folder: Job(blobs(folder), k=3),
     "robust, filled": lambda folder: Job(blobs(folder, y=WITH_MISSING), k=3, scale="robust", missing="median"),
@@ -63,6 +76,12 @@ CASES = {
     "medoids": lambda folder: Job(blobs(folder), k=3, algorithm="kmedoids"),
     "text with missing values": lambda folder: Job(csv(folder), k=3, missing="drop", exclude=("øid",)),
     "text, semicolons, commas": lambda folder: Job(csv(folder, ";", ","), k=3, missing="mean"),
+    "a query": lambda folder: Job(csv(folder), k=3, missing="drop", sql="select * from data limit 200"),
+    "a sheet of a workbook": lambda folder: Job(workbook(folder), k=3, sheet="rows", header_row=2),
+    "a table of a database": lambda folder: Job(database(folder), k=3, report=folder / "r.html"),
+    "missing values, K chosen": lambda folder: Job(
+        blobs(folder, y=WITH_MISSING), k=(2, 4), missing="ignore", budget="quick"
+    ),
     "old text": lambda folder: Job(csv(folder, encoding="cp1252"), k=3, missing="drop"),
 }
 

@@ -41,6 +41,13 @@ def test_references_that_are_all_alike_are_beaten_or_not():
     assert Tendency(np.array([2]), np.array([0.25]), {"box": alike}).p_value == 1
 
 
+def test_references_of_float32_rows_far_from_the_origin_are_those_of_float64_rows():
+    X = 1e8 + 8.0 * np.random.default_rng(0).integers(-20, 21, (1500, 2))
+    single, double = (tendency(X.astype(dtype), (2,), n_references=3, random_state=0) for dtype in ("f4", "f8"))
+    for kind, silhouettes in double.references.items():
+        np.testing.assert_allclose(single.references[kind], silhouettes, atol=0.03)
+
+
 def test_threads_change_nothing():
     one, three = (tendency(blobs(), (2, 3), n_references=4, n_jobs=n, random_state=1) for n in (1, 3))
     for kind, silhouettes in one.references.items():

@@ -60,6 +60,17 @@ def test_one_compiled_call_and_separate_fits_agree(measure):
     assert together.best == separate.best == 3
 
 
+@pytest.mark.parametrize(("offset", "size"), [(-1e8, 8.0), (0.0, 2.0**-600), (0.0, 2.0**600)])
+def test_offset_scale_and_equal_centers_are_no_division_by_zero(offset, size):
+    """Rows of float32 near -10⁸ are multiples of 8: their means were equal in float32, of clusters that are apart."""
+    X = np.repeat([[0.0, 1.0], [1.0, 1.0], [2.0, 0.0], [2.0, 1.0]], 40, axis=0)
+    dtype = np.float32 if offset else np.float64
+    labels, is_fitted = np.arange(160, dtype=np.int32) // 40, np.arange(160) % 2 == 0
+    ratios = density_ratios((offset + size * X).astype(dtype), labels, is_fitted, None)
+    np.testing.assert_array_equal(ratios, density_ratios(X, labels, is_fitted, None))
+    assert (density_ratios(X, np.arange(160) % 4, is_fitted, None) == 1.0).all()  # four clusters with one center
+
+
 def test_halves_with_fewer_distinct_rows_than_clusters():
     X = np.repeat([[0.0, 0.0], [5.0, 0.0], [0.0, 5.0], [1.0, 9.0]], [200, 200, 1, 1], axis=0)
     result = half_fits(X).prediction_strength()

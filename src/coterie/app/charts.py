@@ -33,7 +33,7 @@ def chart_of(session: Session, run_id: str, name: str) -> str:
         raise FieldError(f"there is no chart {name!r}: use one of {', '.join(CHARTS)}.", None, 404)
     outcome, run = session.outcome(run_id), session.run(run_id)
     try:
-        return in_page(str(CHARTS[name](session, run, outcome)))
+        return in_page(str(CHARTS[name](session, run, outcome)), outcome.prepared.prepared.table.columns)
     except NotAvailable as error:
         return str(tag("p", str(error), cls="muted"))
 

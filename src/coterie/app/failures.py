@@ -1,6 +1,8 @@
 """Errors as sentences, with the control of the page that caused them."""
 
 import re
+from collections.abc import Iterable
+from html import escape
 from typing import Any
 
 from coterie.errors import ClusterError, InputError, NotConvergedError, ParameterError
@@ -62,14 +64,24 @@ def as_error(error: BaseException, options: Any = (), columns: Any = ()) -> dict
         text = f"{type(error).__name__}: {error}"
         return {"message": f"This is a bug in coterie, please report it: {text}", "field": None}
     message = str(error)
-    return {"message": _sentence(in_page(message)), "field": _field(message, options, columns)}
+    return {"message": _sentence(in_page(message, columns)), "field": _field(message, options, columns)}
 
 
-def in_page(text: str) -> str:
-    """The text with the names of controls in place of options of the command line."""
+def in_page(text: str, names: Iterable[str] = ()) -> str:
+    """The text with names of controls in place of options; quoted text and `names` of the table stay as they are."""
+    hidden: list[str] = []
+
+    def hide(match: re.Match[str]) -> str:
+        quote = '"' if len(match[0]) > 1 and match[0][0] == match[0][-1] == '"' else ""
+        hidden.append(match[0][len(quote) : len(match[0]) - len(quote)])
+        return f"{quote}\ue000{len(hidden) - 1}\ue001{quote}"  # characters without a meaning, which no message has
+
+    longest_first = sorted({each for name in names if "-" in name for each in (name, escape(name))}, key=len)[::-1]
+    text = re.sub("|".join(['"[^"]*"', *map(re.escape, longest_first)]), hide, text)
     for pattern, replacement in WORDS:
         text = re.sub(pattern, replacement, text)
-    return re.sub(r"--([a-z][a-z-]*)", lambda match: f"“{match[1].replace('-', ' ')}”", text)
+    text = re.sub(r"--([a-z][a-z-]*)", lambda match: f"“{match[1].replace('-', ' ')}”", text)
+    return re.sub("\ue000(\\d+)\ue001", lambda match: hidden[int(match[1])], text)
 
 
 def _field(message: str, options: Any, columns: Any) -> str | None:

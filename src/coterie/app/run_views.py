@@ -39,7 +39,8 @@ def info_of(outcome: Outcome, run: Run, *, stopped: bool, seconds: float) -> dic
     }  # fmt: skip
     result = outcome.comparison if content is None else content.result
     if result is not None:
-        info |= {"notes": [in_page(text) for text in result.notes], "warnings": [in_page(t) for t in result.warnings]}
+        names = outcome.prepared.prepared.table.columns
+        info |= {name: [in_page(text, names) for text in getattr(result, name)] for name in ("notes", "warnings")}
     if content is None:
         return info
     result, fitted = content.result, content.fitted

@@ -43,10 +43,11 @@ def _table_view(session: Session, prepared: Prepared | None) -> dict[str, Any]:
     assert session.table is not None
     assert session.source is not None
     table, state = session.table.table, session.history.now
+    notes = [in_page(note, table.columns) for note in table.notes]
     return {
         "id": session.table.id, "name": session.source.name,
         "path": None if session.source.is_copy else session.source.path,
-        "rows": table.n_rows, "bytes": session.source.size, "notes": [in_page(note) for note in table.notes],
+        "rows": table.n_rows, "bytes": session.source.size, "notes": notes,
         "displayed": len(session.table.displayed),
         "columns": column_views(session.table.columns, state, None if prepared is None else prepared.prepared),
     }  # fmt: skip
@@ -59,12 +60,13 @@ def _preparation_view(session: Session, prepared: Prepared | None, error: dict[s
         return view | {"scale_used": None, "rows_used": 0, "rows_dropped": 0, "dimensions": 0, "notes": [],
                        "warnings": [], "key": None}  # fmt: skip
     made = prepared.prepared
-    rows, notes = made.rows, [in_page(note) for note in made.notes]
+    rows, names = made.rows, made.table.columns
+    notes = [in_page(note, names) for note in made.notes]
     if rows.treatment != "none":
         notes.insert(0, f"missing values: {rows.treatment}.")
     return view | {
         "scale_used": made.preparation.scale, "rows_used": rows.n, "rows_dropped": len(rows.row_mask) - rows.n,
-        "dimensions": rows.X.shape[1], "notes": notes, "warnings": [in_page(text) for text in made.warnings],
+        "dimensions": rows.X.shape[1], "notes": notes, "warnings": [in_page(text, names) for text in made.warnings],
         "key": prepared.key,
     }  # fmt: skip
 

@@ -12,7 +12,9 @@ __all__ = ["main"]
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``coterie`` with the arguments of the process, or `argv`, and return the exit code."""
     from coterie.cli.failures import explain
+    from coterie.cli.streams import open_closed_streams
 
+    open_closed_streams()
     for stream in (sys.stdout, sys.stderr):  # a terminal that has no ``→`` shows ``?``, and the program continues
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")

@@ -1,11 +1,11 @@
 """Error messages of the command line, and exit codes."""
 
-import os
 import sys
 import traceback
 from enum import IntEnum
 
 from coterie.cli.printable import printable_lines, printable_message
+from coterie.cli.streams import say, silence
 
 EXTRA_PACKAGES = ("cyclopts", "polars", "rich")
 APP_PACKAGES = ("starlette", "uvicorn")
@@ -27,14 +27,13 @@ class Exit(IntEnum):
 def explain(error: BaseException, *, debug: bool) -> int:
     """Print the message of `error` to standard error, and return the exit code."""
     if isinstance(error, BrokenPipeError):
-        # The interpreter flushes standard output once more at exit, which must not fail.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        silence(sys.stdout)
         return Exit.CLOSED_PIPE
     code, *lines = _verdict(error)
     if debug:
-        print(printable_lines("".join(traceback.format_exception(error))), file=sys.stderr)
+        say(printable_lines("".join(traceback.format_exception(error))))
     for line in lines:
-        print(printable_message(line), file=sys.stderr)
+        say(printable_message(line))
     return code
 
 
@@ -62,11 +61,23 @@ def _verdict(error: BaseException) -> tuple[Exit, *tuple[str, ...]]:
         return Exit.NOT_CONVERGED, f"Error: {error}"
     if isinstance(error, OSError) and error.filename is not None:
         return Exit.DATA, f'Error: cannot use "{error.filename}": {error.strerror}.'
+    if isinstance(error, OSError) and _output_fails():
+        return Exit.DATA, f"Error: cannot write to standard output: {error.strerror}. Write it to another place."
     return (
         Exit.BUG,
         f"Error: {type(error).__name__}: {error}",
         "  This is a bug in coterie: please report it with the command you ran. --debug shows the traceback.",
     )
+
+
+def _output_fails() -> bool:
+    """Whether standard output takes nothing; what could not be written is lost, so that a flush alone succeeds."""
+    try:
+        print(flush=True)
+    except OSError:
+        silence(sys.stdout)
+        return True
+    return False
 
 
 def _interrupt(error: BaseException | None) -> KeyboardInterrupt | None:

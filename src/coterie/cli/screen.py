@@ -8,6 +8,7 @@ from typing import Any
 
 from coterie.cli.options import PrintOptions
 from coterie.cli.printable import printable, printable_lines, printable_result
+from coterie.cli.streams import say
 from coterie.jobs import Progress
 
 
@@ -17,9 +18,9 @@ def show(result: Any, options: PrintOptions) -> None:
 
     if not options.quiet:
         for note in getattr(result, "notes", ()):
-            print(f"note: {printable(note)}", file=sys.stderr)
+            say(f"note: {printable(note)}")
         for warning in getattr(result, "warnings", ()):
-            print(f"warning: {printable(warning)}", file=sys.stderr)
+            say(f"warning: {printable(warning)}")
     if options.as_json:
         print(json.dumps(as_dict(result), indent=2, allow_nan=False))  # it escapes all characters but printable ASCII
     else:
@@ -28,7 +29,7 @@ def show(result: Any, options: PrintOptions) -> None:
 
 def show_warning(message: Warning | str, *_: Any) -> None:
     """Print a Python warning; control characters of data that it quotes are escaped."""
-    print(f"warning: {printable(str(message))}", file=sys.stderr)
+    say(f"warning: {printable(str(message))}")
 
 
 @contextmanager

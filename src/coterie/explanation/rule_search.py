@@ -188,7 +188,7 @@ def _best_choice(column: BinnedColumn, inside: Array, total: Array, goal: _Goal)
 
 def _best_levels(inside: Array, total: Array, goal: _Goal) -> Choice | None:
     """One to three categories: those with the highest share of the cluster."""
-    share = np.divide(inside, total, out=np.full_like(inside, -1.0), where=total > 0)
+    share = np.divide(inside, total, out=np.full(len(inside), -1.0), where=total > 0)
     order = np.argsort(-share, kind="stable")[: min(MAX_VALUES, np.count_nonzero(total) - 1)]
     if len(order) == 0:
         return None

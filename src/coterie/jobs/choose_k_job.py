@@ -82,7 +82,8 @@ def choose(
     callback(Progress("choosing K"))
     algorithm, k = algorithm_of(method), job.k
     estimator: Any = None
-    if algorithm.has_sweep and (method != "kmeans" or options):
+    ignores_missing = prepared.rows.has_missing and algorithm.handles_missing
+    if algorithm.has_sweep and (method != "kmeans" or options or ignores_missing):
         parameters = sweep_parameters(method, options or {})
         estimator = build_estimator(algorithm, 2, parameters, prepared.preparation.missing, job.seed, job.threads)
     with caught_warnings() as warnings:

@@ -11,6 +11,7 @@ from coterie.report.build.report_source import ReportSource
 from coterie.report.html.report import Absent
 
 COMMANDS = {Job: "fit", ChooseJob: "choose-k", CompareJob: "compare", ReportJob: "report"}
+READING = ("sheet", "header_row", "sql")  # options of `data.tables.reader.read`
 
 
 def report_source(job: TableJob, table: Table, prepared: PreparedTable) -> ReportSource:
@@ -20,7 +21,10 @@ def report_source(job: TableJob, table: Table, prepared: PreparedTable) -> Repor
     if job.frame is not None:
         command = Absent("The table is a data frame in memory: save it as a file to run a command.")
     choice = getattr(job, "map", "axes")
-    return ReportSource(table, prepared, k, command, job.seed, job.threads, job.weight, job.id, choice, job.in_python)
+    reading = {name: getattr(job, name) for name in READING if getattr(job, name) is not None}
+    return ReportSource(
+        table, prepared, k, command, reading, job.seed, job.threads, job.weight, job.id, choice, job.in_python
+    )
 
 
 def command_line(job: TableJob) -> str:
@@ -45,9 +49,7 @@ def command_line(job: TableJob) -> str:
         if getattr(job, name):
             words += [_option(name), join_names(getattr(job, name))]
     defaults = {
-        "sheet": None,
-        "header_row": None,
-        "sql": None,
+        **dict.fromkeys(READING),
         "id": None,
         "weight": None,
         "scale": "auto",

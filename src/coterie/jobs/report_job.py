@@ -87,7 +87,9 @@ def build_report(
         stored = names_of_model(fitted.model, fitted.labels, job.model.name)
         names = [str(label) if stored is None else stored[label] for label in labels.tolist()]
         preparation = prepared.preparation
-        code = python_code.model_code(job.model, table, preparation.sources, bool(preparation.categories))
+        code = python_code.model_code(
+            job.model, report_source(job, table, prepared), preparation.sources, bool(preparation.categories)
+        )
     callback(Progress("silhouettes"))
     measured = silhouettes(prepared, codes, None if fitted is None else fitted.model, job.threads)
     result = _result(job, table, prepared, codes, names, fitted, clusters_by, measured)

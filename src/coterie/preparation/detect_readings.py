@@ -225,10 +225,11 @@ def _separator_note(other: str, columns: dict[str, str]) -> str:
 
 
 def _example(column: _NumberColumn, decimal: Decimal) -> tuple[str, str]:
-    """A cell that is not a plain number, and its value."""
-    not_plain = column.text.is_not_null() & column.text.cast(pl.Float64, strict=False).is_null()
-    mask = not_plain if not_plain.any() else column.parts.digits.str.contains("[.,]").fill_null(False)
-    row = int(mask.arg_max() or 0)
+    """A cell that is a number, if possible not a plain one, and its value."""
+    is_number = column.text.is_not_null()
+    not_plain = is_number & column.text.cast(pl.Float64, strict=False).is_null()
+    separated = column.parts.digits.str.contains("[.,]").fill_null(False)
+    row = int(next(mask for mask in (not_plain, separated, is_number) if mask.any()).arg_max() or 0)
     return truncate(str(column.text[row]), LONGEST), f"{column.parts.values(decimal)[row]:.15g}"
 
 

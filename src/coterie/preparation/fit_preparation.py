@@ -103,7 +103,10 @@ def prepare(table: Table, options: PreparationOptions, method: Algorithm, callba
     scale, scale_notes = _scale_of_vectors(options.scale, scale, varying, raw, weight)
     varying, transform_notes = _with_transforms(varying, raw, options, scale, weight)
     varying.transform(table, raw)
-    shift, spread, no_range = fit_scale(raw.X[:, : len(varying.numbers)], scale, weight)
+    with np.errstate(over="ignore"):
+        shift, spread, no_range = fit_scale(raw.X[:, : len(varying.numbers)], scale, weight)
+    for j in np.flatnonzero(np.isinf(spread)):
+        raise InputError(f'column "{varying.numbers[j]}" has differences above 1.8e308: divide its values by 10.')
     fitted = replace(
         varying, scale=scale, shift=tuple(shift.tolist()), spread=tuple(spread.tolist()),
         readings={name: reading for name, reading in detected.readings.items() if name in varying.numbers},
@@ -204,6 +207,7 @@ def _unscaled(table: Table, selection: ColumnSelection, missing: Missing, method
         spread=(1.0,) * len(selection.numbers),
         single=bool(dtypes) and all(dtype == pl.Float32 for dtype in dtypes),
         mixed=method.mixed,
+        can_ignore=method.handles_missing,
         series=method.series,
     )
 
@@ -246,6 +250,7 @@ def _drop_duplicates(
     X = np.asarray(raw.X[sample_rows(len(raw.X), CORRELATED_ROWS), :d], dtype=np.float64)
     is_missing = np.isnan(X)
     X = np.where(is_missing, 0.0, X - means(X, np.dtype(np.float64)))
+    X = np.ldexp(X, -np.frexp(np.abs(X).max(axis=0))[1])  # squares are neither too large nor too small
     norms = np.sqrt((X * X).sum(axis=0))
     correlations = np.abs(X.T @ X) / np.where(norms > 0, np.outer(norms, norms), 1.0)
     duplicates: dict[int, int] = {}

@@ -47,6 +47,7 @@ class Preparation:
     single: bool  # whether numbers are float32
     mixed: bool = False  # whether the algorithm takes the columns as they are
     series: bool = False  # whether a row is a series
+    can_ignore: bool = False  # whether the algorithm accepts missing values
     from_model: bool = False  # whether it was loaded with a model, so that its columns are fixed
     readings: dict[str, Reading] = field(default_factory=dict)  # of numbers that the table has as text, dates and so on
     transforms: dict[str, str] = field(default_factory=dict)  # by column; before `fill`, `shift` and `spread`
@@ -212,7 +213,8 @@ class Preparation:
         if np.any(counts.infinite):
             raise InputError(missing_values.infinite_message(self.numbers, counts, self.from_model))
         if counts.incomplete_rows and self.missing == "error":
-            other = "" if self.series else "--missing ignore" if self.mixed else "--missing median"
+            others = {"median": not (self.series or self.mixed), "ignore": self.can_ignore}
+            other = ", ".join(f"--missing {name}" for name, is_possible in others.items() if is_possible)
             raise InputError(missing_values.missing_message(self.columns, counts, other, self.from_model))
         if counts.incomplete_rows == counts.rows and self.missing == "drop":
             by_column = missing_values.by_column(self.columns, counts.missing)

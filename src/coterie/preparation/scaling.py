@@ -15,6 +15,8 @@ COLUMNS = 1 << 27  # bytes of columns sorted together
 
 Matrix = NDArray[np.floating]
 Vector = NDArray[np.floating]
+Exponents = NDArray[np.integer]  # of the powers of two by which columns are divided
+SMALLEST = 2.0**-480  # standard deviation whose squares do not underflow
 
 
 def blocks(X: Matrix, like: Matrix | None = None) -> Iterator[Matrix]:
@@ -68,8 +70,27 @@ def fill_rows(X: Matrix, values: Vector) -> None:
 
 def means(X: Matrix, dtype: np.dtype[np.floating], weight: Vector | None = None) -> Vector:
     """Means of the values that are not missing, with sums of that type."""
-    sums = _sums(X, lambda block: np.where(np.isnan(block), 0.0, block).astype(dtype, copy=False), weight)
-    return (sums / _present_weight(X, weight)).astype(dtype)
+
+    def compute(exponents: Exponents | None) -> Vector:
+        def present(block: Matrix) -> Matrix:
+            values = np.where(np.isnan(block), 0.0, block).astype(dtype, copy=False)
+            return values if exponents is None else np.ldexp(values, -exponents)
+
+        return (_sums(X, present, weight) / _present_weight(X, weight)).astype(dtype)
+
+    return _in_range(X, compute, 0.0)
+
+
+def _in_range(X: Matrix, compute: Callable[["Exponents | None"], Vector], minimum: float) -> Vector:
+    """Results in the units of the columns; if one may overflow or underflow, columns are divided by powers of two."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
+        result = compute(None)
+        if np.isfinite(result).all() and (np.abs(result) >= minimum).all():
+            return result
+        largest = np.maximum(*np.abs(extremes(X)))
+        exponents = np.frexp(np.where(np.isfinite(largest), largest, 0.0))[1]
+        scaled: Vector = np.ldexp(compute(exponents), exponents)
+    return scaled
 
 
 def extremes(X: Matrix, weight: Vector | None = None) -> tuple[Vector, Vector]:
@@ -116,12 +137,16 @@ def _weighted_quantiles(x: Vector, probabilities: list[float], weight: Vector) -
 
 
 def _standard_deviations(X: Matrix, mean: Vector, weight: Vector | None) -> Vector:
-    def squares(block: Matrix) -> Matrix:
-        differences = np.where(np.isnan(block), 0.0, block - mean)
-        return np.multiply(differences, differences, out=differences)
+    def compute(exponents: Exponents | None) -> Vector:
+        def squares(block: Matrix) -> Matrix:
+            differences = np.where(np.isnan(block), 0.0, block - mean)
+            differences = differences if exponents is None else np.ldexp(differences, -exponents)
+            return np.multiply(differences, differences, out=differences)
 
-    deviations: Vector = np.sqrt(_sums(X, squares, weight) / _present_weight(X, weight))
-    return deviations
+        deviations: Vector = np.sqrt(_sums(X, squares, weight) / _present_weight(X, weight))
+        return deviations
+
+    return _in_range(X, compute, SMALLEST)
 
 
 def _sums(X: Matrix, function: Callable[[Matrix], Matrix], weight: Vector | None) -> Vector:

@@ -210,7 +210,11 @@ def _scaler(preparation: Preparation) -> Any:
     else:
         is_scaled = preparation.scale == "standard"
         scaler = StandardScaler(with_mean=is_scaled, with_std=is_scaled)
-        scaler.mean_, scaler.scale_, scaler.var_ = (shift, spread, spread**2) if is_scaled else (None, None, None)
+        with np.errstate(over="ignore"):
+            variance = spread**2
+        has_variance = is_scaled and np.isfinite(variance).all()  # scikit-learn transforms without it
+        scaler.mean_, scaler.scale_ = (shift, spread) if is_scaled else (None, None)
+        scaler.var_ = variance if has_variance else None
     return scaler
 
 

@@ -94,8 +94,9 @@ def choose_transform(column: Vector, minimum: float, weight: Vector | None = Non
 
 def skewness(values: Vector, weight: Vector | None = None) -> float:
     """The third standardised moment; 0 for constant values."""
-    mean = np.average(values, weights=weight)
-    differences = values - mean
+    values = np.ldexp(values, -np.frexp(np.abs(values).max(initial=0.0))[1])
+    differences = values - np.average(values, weights=weight)
+    differences = np.ldexp(differences, -np.frexp(np.abs(differences).max(initial=0.0))[1])  # squares do not underflow
     variance = np.average(differences**2, weights=weight)
     if variance == 0:
         return 0.0

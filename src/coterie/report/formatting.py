@@ -14,10 +14,10 @@ NARROW, LARGE = frozenset("ijl.,:;'|!()[]{} "), frozenset("mw%—…+=<>−")
 
 
 def number(value: float | None) -> str:
-    """Four significant digits, or an integer from 1000; a dash for None."""
+    """Four significant digits, or an integer from 1000 to 10¹⁵; a dash for None."""
     if value is None:
         return "–"
-    text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    text = f"{value:,.0f}" if 1000 <= abs(value) < 1e15 else f"{value:.4g}"
     return text.replace("-", MINUS)
 
 
@@ -40,7 +40,7 @@ def compact(value: float | None) -> str:
     for least, unit, name in ((1e12, 1e12, "T"), (1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k")):
         if abs(value) >= least:
             return f"{value / unit:.3g}{name}".replace("-", MINUS)
-    return (f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}").replace("-", MINUS)
+    return (f"{value:,.0f}" if 1000 <= abs(value) < 1e15 else f"{value:.3g}").replace("-", MINUS)
 
 
 def trait_text(trait: Trait) -> str:

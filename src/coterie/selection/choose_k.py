@@ -9,12 +9,13 @@ from coterie.core.arguments import as_rng, in_order, one_of
 from coterie.core.arrays import Array
 from coterie.core.progress import Callback, check_callback
 from coterie.core.progress_bar import with_verbose
-from coterie.core.protocols import takes_series
+from coterie.core.protocols import parameters_of, takes_series
 from coterie.errors import ParameterError, ScaleError
 from coterie.kmeans.kmeans import KMeans
 from coterie.selection.choose_k_criteria import CRITERIA, CriteriaRun, Effort
+from coterie.selection.choose_k_missing import MAX_ROWS, ObservedRun
 from coterie.selection.choose_k_result import ChooseK
-from coterie.selection.choose_k_series import SeriesRun, effort_for_series, series_rows
+from coterie.selection.choose_k_series import SeriesRun, effort_by_distances, effort_for_series, series_rows
 from coterie.selection.gap import positive_weight_rows
 from coterie.selection.resampling import count_option
 from coterie.selection.sweep import as_ks
@@ -84,7 +85,8 @@ def choose_k(
 
     Clusters of time series (`estimator` is a `TimeSeriesKMeans`, or has the metric 'dtw') are judged by ``tendency``,
     ``silhouette``, ``prediction_strength`` and ``elbow``, with 'thorough' also by ``stability`` and ``dunn``, in the
-    metric of the estimator.
+    metric of the estimator. So are rows with missing values, if the estimator ignores these (``missing='ignore'``), by
+    distances in the columns in which both rows have a value; ``tendency`` tests the rows without missing values.
 
     Do not use it for rings, moons and similar shapes, because no criterion here recognises them (`coterie.diagnose`
     reports such shapes). Do not use it for columns with different units that were not scaled.
@@ -158,16 +160,23 @@ def choose_k(
     is_series = takes_series(estimator)
     schema = X.collect_schema() if hasattr(X, "collect_schema") else None
     names_of_columns = getattr(X, "columns", None) if schema is None else schema.names()
-    all_rows, all_weights = series_rows(X, sample_weight) if is_series else _positive_rows(X, sample_weight)
+    allow_missing = parameters_of(estimator).get("missing") == "ignore"
+    all_rows, all_weights = (
+        series_rows(X, sample_weight) if is_series else _positive_rows(X, sample_weight, allow_missing)
+    )
+    run_class = SeriesRun if is_series else CriteriaRun
     if is_series:
         effort = effort_for_series(effort, budget, all_rows, estimator, criteria)
-        names = _criterion_names(criteria, effort)
+    elif allow_missing and np.isnan(all_rows).any():
+        run_class = ObservedRun
+        effort = effort_by_distances(effort, budget, criteria, "rows with missing values", MAX_ROWS)
+    names = _criterion_names(criteria, effort)
     if names_of_columns is None:
         names_of_columns = [f"column {j}" for j in range(all_rows.shape[1])]
-    columns = () if is_series else tuple(map(str, names_of_columns))
+    columns = tuple(map(str, names_of_columns)) if run_class is CriteriaRun else ()
     sample = row_sample(len(all_rows), effort.rows, rng)
     rows, w = all_rows[sample], None if all_weights is None else all_weights[sample]
-    run = (SeriesRun if is_series else CriteriaRun)(rows, w, estimator, effort, n_jobs, rng)
+    run = run_class(rows, w, estimator, effort, n_jobs, rng)
     k_values: list[int] | None = run.automatic_ks(names) if requested_ks is None else run.fit_requested(requested_ks)
     with interrupts.outermost():
         while k_values is not None:
@@ -180,8 +189,8 @@ def choose_k(
     return result
 
 
-def _positive_rows(X: Any, sample_weight: Any) -> tuple[Array, Array | None]:
-    rows, w, scale = positive_weight_rows(X, sample_weight)
+def _positive_rows(X: Any, sample_weight: Any, allow_missing: bool) -> tuple[Array, Array | None]:
+    rows, w, scale = positive_weight_rows(X, sample_weight, allow_missing)
     if scale.weights:  # most criteria compare weights with the weight of one row
         raise ScaleError(weights=scale.weights)
     return rows, w

@@ -30,18 +30,25 @@ SOFT_COST = 50  # time of a soft-DTW value, as a multiple of that of DTW
 PRECOMPUTED = KMedoids(metric="precomputed")
 
 
-def effort_for_series(effort: Effort, budget: str, X: Array, estimator: Any, criteria: Any) -> Effort:
-    """The effort for series of this length; `criteria` that are not for series are rejected."""
+def effort_by_distances(effort: Effort, budget: str, criteria: Any, kind: str, rows: int) -> Effort:
+    """The effort for criteria of the distances of all pairs of `rows` rows; other `criteria` are rejected."""
     known = THOROUGH if budget == "thorough" else QUICK
     names = () if isinstance(criteria, str) and criteria == "auto" else criteria
     other = [name for name in ((names,) if isinstance(names, str) else names) if name not in THOROUGH]
     if other:
         raise ParameterError(
-            f"criteria for series are {', '.join(THOROUGH)}; got {other[0]!r}, which needs rows of numbers"
+            f"criteria for {kind} are {', '.join(THOROUGH)}; got {other[0]!r}, which needs complete rows of numbers"
         )
+    rows = min(effort.rows, rows)
+    return replace(effort, rows=rows, mixture_rows=min(effort.mixture_rows, rows), criteria=known)
+
+
+def effort_for_series(effort: Effort, budget: str, X: Array, estimator: Any, criteria: Any) -> Effort:
+    """The effort for series of this length."""
     work = SOFT_COST if parameters_of(estimator).get("metric") == "softdtw" else 1
-    rows = int(min(effort.rows, max(MIN_ROWS, CELLS[budget] / (work * X.shape[1] ** 2))))
-    return replace(effort, rows=rows, mixture_rows=rows, resamples=min(effort.resamples, 10), criteria=known)
+    rows = max(MIN_ROWS, int(CELLS[budget] / (work * X.shape[1] ** 2)))
+    effort = effort_by_distances(effort, budget, criteria, "series", rows)
+    return replace(effort, mixture_rows=effort.rows, resamples=min(effort.resamples, 10))
 
 
 def series_rows(X: Any, sample_weight: Any) -> tuple[Array, Array | None]:

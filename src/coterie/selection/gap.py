@@ -248,14 +248,15 @@ def box_about(X: Array, w: Array | None, reference: str) -> Box:
     """Smallest box that contains the rows: along the columns ('uniform') or the principal axes ('pca')."""
     if reference == "uniform":
         return Box(X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64))
-    center = np.average(X, axis=0, weights=w).astype(np.float64)
-    centered = X.astype(np.float64) - center
+    X = X.astype(np.float64)  # sums of float32 rows far from the origin lose their digits
+    center = np.average(X, axis=0, weights=w)
+    centered = X - center
     axes = np.linalg.eigh((centered.T if w is None else centered.T * w) @ centered)[1]
     coordinates = centered @ axes
     return Box(coordinates.min(axis=0), coordinates.max(axis=0), center, axes)
 
 
-def positive_weight_rows(X: Any, sample_weight: Any) -> tuple[Array, Array | None, Scale]:
+def positive_weight_rows(X: Any, sample_weight: Any, allow_missing: bool = False) -> tuple[Array, Array | None, Scale]:
     """Dense rows with a positive weight, their weights (None if there are none), and the scale of both."""
     source: Any = as_source(X, sample_weight)
     check_in_memory(source, "a comparison with reference data")
@@ -263,10 +264,10 @@ def positive_weight_rows(X: Any, sample_weight: Any) -> tuple[Array, Array | Non
         raise InputError("X is sparse, but reference data are dense: pass a dense array, such as X.toarray()")
     scale = UNIT
     try:
-        summarize(source, Serial(), rescales=True)
+        summarize(source, Serial(), allow_missing, rescales=True)
     except ScaleError as error:
         scale = Scale(error.rows, error.weights)
-        summarize(divide_by_scale(source, scale, Serial()), Serial(), rescales=True)
+        summarize(divide_by_scale(source, scale, Serial()), Serial(), allow_missing, rescales=True)
     if source.w is None:
         return source.X, None, scale
     positive = np.flatnonzero(source.w)

@@ -40,7 +40,7 @@ class Hull:
 
 def hull_about(X: Array, w: Array | None, rng: np.random.Generator) -> Hull:
     """Approximate hull of the rows."""
-    mean = np.average(X, axis=0, weights=w).astype(np.float64)
+    mean = np.average(X.astype(np.float64), axis=0, weights=w)
     centered = X - mean
     weight = np.ones(len(X)) if w is None else w
     variances, axes = np.linalg.eigh((centered.T * (weight / weight.sum())) @ centered)

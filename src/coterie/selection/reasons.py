@@ -137,7 +137,7 @@ def _scale(choice: Any) -> list[str]:
     if not choice.columns or X.shape[1] < 2:
         return []
     labels: Any = np.zeros(len(X), int) if k == 1 else labels_at(choice.sweep, k)
-    X = (X - X.mean(axis=0)).astype(np.float64)
+    X = X - X.mean(axis=0, dtype=np.float64)
     means = np.array([X[labels == j].mean(axis=0) if (labels == j).any() else X[0] for j in range(labels.max() + 1)])
     spread, within = X.std(axis=0), (X - means[labels]).std(axis=0)
     varying = np.flatnonzero(spread > 0)

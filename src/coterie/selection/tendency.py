@@ -235,8 +235,9 @@ def _single_precision(X: Array) -> Array:
 
 def _normal_rows(X: Array, w: Array | None, rng: np.random.Generator) -> Array:
     """Sample of the same size from one Gaussian with the mean and the covariance of X."""
-    mean = np.average(X, axis=0, weights=w).astype(np.float64)
-    centered = X.astype(np.float64) - mean
+    rows = X.astype(np.float64)
+    mean = np.average(rows, axis=0, weights=w)
+    centered = rows - mean
     covariance = (centered.T if w is None else centered.T * w) @ centered / (len(X) if w is None else w.sum())
     variances, axes = np.linalg.eigh(covariance)
     scale = axes * np.sqrt(np.maximum(variances, 0.0))

@@ -8,6 +8,7 @@ import numpy as np
 
 from coterie.core.arrays import Array
 from coterie.core.repr_html import ReprHTMLMixin
+from coterie.core.scale import times_power
 from coterie.selection.text_table import aligned
 
 BAND = 0.2  # half the width of a band, in units of the distance between two centers
@@ -60,8 +61,10 @@ def density_ratios(X: Array, labels: Array, is_fitted: Array, w: Array | None) -
 
     Centers are the means of the rows that were fitted. Densities are those of the other rows of both clusters, on the
     line through the centers: the direction between the centers was chosen by the fitted rows, so these would always be
-    further apart. The ratio is 1 if there is only one cluster.
+    further apart. The ratio is 1 if there is only one cluster, and between clusters with the same center.
     """
+    X = X.astype(np.float64)  # means of float32 rows far from the origin can be equal
+    X = times_power(-int(np.frexp(np.abs(X).max(initial=0.0))[1]), X)  # so that no square overflows or underflows
     order = np.argsort(labels, kind="stable")
     starts = np.searchsorted(labels[order], np.arange(int(labels.max(initial=-1)) + 2))
     clusters = [order[start:stop] for start, stop in pairwise(starts.tolist())]
@@ -89,6 +92,8 @@ def _neighbours(centers: Array) -> list[tuple[int, int]]:
 def _ratio(X: Array, w: Array | None, first: Array, second: Array) -> float:
     """Weight of the rows near the middle, divided by the smaller of those near the centers."""
     line = second - first
+    if not line.any():
+        return 1.0
     position = (X - first) @ line / (line @ line)
     bands = [np.abs(position - at) <= BAND for at in (0.5, 0.0, 1.0)]
     between, near_first, near_second = (float(band.sum() if w is None else w[band].sum()) for band in bands)

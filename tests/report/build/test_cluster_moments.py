@@ -34,7 +34,7 @@ def test_means_and_variances_are_those_of_all_rows_at_once(parts, holes, single)
     found = passes.moments(X, codes, 3, has_missing=holes)
     wide = X.astype(np.float64)
     np.testing.assert_allclose(found.mean, np.nanmean(wide, axis=0), rtol=1e-13)
-    np.testing.assert_allclose(found.variance, np.nanvar(wide, axis=0), rtol=1e-11)
+    np.testing.assert_allclose(found.deviation**2, np.nanvar(wide, axis=0), rtol=1e-11)
     np.testing.assert_allclose(found.means, [np.nanmean(wide[codes == j], axis=0) for j in range(3)], rtol=1e-13)
     assert found.present.tolist() == (~np.isnan(wide)).sum(axis=0).tolist()
 
@@ -43,7 +43,7 @@ def test_weights_are_repeated_rows(parts):
     X, codes = some_rows(500)
     w = np.random.default_rng(1).integers(0, 4, size=500)
     found, twice = passes.moments(X, codes, 3, weight=w * 1.0), passes.moments(X.repeat(w, 0), codes.repeat(w), 3)
-    for name in ("mean", "variance", "means", "total", "within"):
+    for name in ("mean", "deviation", "means", "total", "within"):
         np.testing.assert_allclose(getattr(found, name), getattr(twice, name), rtol=1e-11)
 
 
@@ -61,7 +61,7 @@ def test_a_constant_column_has_no_spread_at_all(parts, value):
     X = np.full((3_000, 2), value)
     X[::3, 0] = np.nan
     found = passes.moments(X, np.arange(3_000) % 2, 2, has_missing=True)
-    assert found.variance.tolist() == [0.0, 0.0]
+    assert found.deviation.tolist() == [0.0, 0.0]
     assert found.total == found.within == 0.0
     assert (found.means == value).all()
 

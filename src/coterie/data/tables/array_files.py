@@ -9,6 +9,7 @@ from zipfile import is_zipfile
 import numpy as np
 from numpy.lib.format import MAGIC_PREFIX
 
+from coterie.data.tables.table_size import check_arrays
 from coterie.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ def load_array(path: Path, mmap_mode: Any = None) -> np.ndarray[Any, Any]:
     if suffix == ".npz":
         if not is_zipfile(path):
             raise ValueError("it is not an .npz file.")
+        check_arrays(path)
         with np.load(path, allow_pickle=False) as arrays:
             return _only_table(path, dict(arrays))
     if suffix == ".safetensors":

@@ -6,14 +6,19 @@ from pathlib import Path
 import polars as pl
 
 from coterie.data.tables.array_files import array_frame, load_array
-from coterie.data.tables.suffixes import ARRAYS, EXCEL
+from coterie.data.tables.suffixes import ARRAYS, BINARY, EXCEL
+from coterie.data.tables.table_size import check_rows, frame_size
 from coterie.data.tables.vector_columns import flatten
 from coterie.data.tables.workbooks import read_workbook
 
+
+def _binary_frame(path: Path) -> pl.DataFrame:
+    check_rows(path, *frame_size(path))
+    return flatten(pl.read_parquet(path, glob=False) if path.suffix.lower() == ".parquet" else pl.read_ipc(path))
+
+
 FRAMES: dict[str, Callable[[Path], pl.DataFrame]] = {
-    ".parquet": lambda path: flatten(pl.read_parquet(path, glob=False)),
-    ".arrow": lambda path: flatten(pl.read_ipc(path)),
-    ".feather": lambda path: flatten(pl.read_ipc(path)),
+    **dict.fromkeys(BINARY, _binary_frame),
     ".ndjson": lambda path: flatten(pl.read_ndjson(path)),
     ".jsonl": lambda path: flatten(pl.read_ndjson(path)),
     **dict.fromkeys(EXCEL, lambda path: read_workbook(path)[1]),

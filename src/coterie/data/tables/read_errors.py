@@ -1,12 +1,15 @@
 """Errors of reading a file, as an `InputError` that names the file and what to do."""
 
 import sys
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
+from zipfile import BadZipFile
 
-from coterie.core.formatting import join_words
+from coterie import machine
+from coterie.core.formatting import format_bytes, join_words
 from coterie.data.tables.suffixes import READABLE
 from coterie.errors import InputError, ParameterError
 
@@ -52,7 +55,10 @@ def readable(path: Path | None) -> Iterator[None]:
     except Exception as error:
         polars = sys.modules.get("polars")  # not imported: .npy files are read without Polars
         is_polars_error = polars is not None and isinstance(error, polars.exceptions.PolarsError)
-        if not is_polars_error and not isinstance(error, OSError | ValueError | EOFError):
+        if isinstance(error, MemoryError):
+            size = format_bytes(machine.free_memory())
+            raise InputError(f"{table_name(path)} does not fit into memory, of which {size} are free.") from error
+        if not is_polars_error and not isinstance(error, OSError | ValueError | EOFError | BadZipFile | zlib.error):
             raise
         if is_polars_error and type(error).__name__ == "NoDataError":
             raise InputError(f"{table_name(path)} is empty.") from error

@@ -20,7 +20,8 @@ from coterie.data.tables.file_formats import FRAMES
 from coterie.data.tables.read_errors import STANDARD_INPUT, check_table_file, readable, table_name
 from coterie.data.tables.scan import ROWS, Scan, empty_columns, scan
 from coterie.data.tables.sql import is_database, read_sql
-from coterie.data.tables.suffixes import ARRAYS, BATCHED, EXCEL, TEXT
+from coterie.data.tables.suffixes import ARRAYS, BATCHED, BINARY, EXCEL, TEXT
+from coterie.data.tables.table_size import check_rows, frame_size
 from coterie.data.tables.workbooks import read_workbook
 from coterie.data.tables.writer import write
 from coterie.errors import InputError, ParameterError
@@ -29,6 +30,7 @@ from coterie.errors import InputError, ParameterError
 # numbers and the matrix.
 MEMORY_FACTORS = {".parquet": 8, ".arrow": 2, ".feather": 2, ".npy": 3}
 TEXT_MEMORY_FACTOR = 4
+ROW = 16  # bytes of a row that is read in batches: its label, and one column at a time
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,13 @@ class WholeTable(Table):
         return np.empty(shape, dtype)
 
 
+class QueryResult(WholeTable):
+    """The rows that a query returned, which are not lines of a file."""
+
+    def line_number(self, row: int) -> int | None:
+        return None
+
+
 @dataclass(frozen=True)
 class BatchedTable(Table):
     """A table with `batch_rows` rows in memory at a time; its matrix is on disk."""
@@ -190,8 +199,7 @@ def read(
     notes: tuple[str, ...] = ()
     with readable(path):
         can_batch = path != STANDARD_INPUT and suffix in BATCHED
-        factor = MEMORY_FACTORS.get(suffix, TEXT_MEMORY_FACTOR)
-        if batch_rows is None and can_batch and path.stat().st_size * factor > machine.free_memory():
+        if batch_rows is None and can_batch and _memory_needed(path) > machine.free_memory():
             batch_rows, size = ROWS, format_bytes(path.stat().st_size)
             notes = (
                 f"{path.name} ({size}) was read {ROWS:,} rows at a time: as a whole it might not fit into memory.",
@@ -201,6 +209,7 @@ def read(
             table = _read_whole(path, sheet, header_row)
         else:
             source = scan(path, header_row)
+            check_rows(path, source.n_rows, len(source.schema), float(ROW * source.n_rows))
             table = BatchedTable(
                 path, source.schema, source.n_rows, (*notes, *source.notes), source, batch_rows, header_row=header_row
             )
@@ -209,14 +218,21 @@ def read(
     return table
 
 
+def _memory_needed(path: Path) -> float:
+    """Upper bound of the bytes that a table takes, with the numbers and the matrix."""
+    suffix, size = path.suffix.lower(), path.stat().st_size
+    decoded = 2 * frame_size(path)[2] if suffix in BINARY else 0.0
+    return max(decoded, size * MEMORY_FACTORS.get(suffix, TEXT_MEMORY_FACTOR))
+
+
 def _query(
     path: Path, batch_rows: int | None, sql: str | None, sheet: str | None, header_row: int | None
-) -> WholeTable:
+) -> QueryResult:
     """The result of a query; DuckDB reads text files and sheets as they are after cleaning."""
     if batch_rows is not None:
         raise ParameterError("--batch-rows is not for databases, whose rows are read as a whole: leave it out.")
     notes: tuple[str, ...] = ()
-    if path.suffix.lower() in (*TEXT, *EXCEL):
+    if path.suffix.lower() in (*TEXT, *EXCEL) and not is_database(path):
         table = read(path, sheet=sheet, header_row=header_row)
         with TemporaryDirectory() as folder:
             write(table.batches(table.columns), Path(folder, "data.csv"))
@@ -225,7 +241,7 @@ def _query(
         frame = read_sql(path, sql)
     if frame.height == 0:
         raise InputError("the query returned no rows.")
-    return WholeTable(path, dict(frame.schema), frame.height, notes, frame, frame)
+    return QueryResult(path, dict(frame.schema), frame.height, notes, frame, frame)
 
 
 def _read_whole(path: Path, sheet: str | None, header_row: int | None) -> WholeTable:

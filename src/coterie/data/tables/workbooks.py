@@ -1,21 +1,30 @@
 """Workbooks: the cells of a sheet as text, which is cleaned and read as a text file is."""
 
+import io
+import json
+import os
 import re
-from functools import reduce
+import subprocess
+import sys
+from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 from xml.etree import ElementTree
 from zipfile import ZipFile
 
 import polars as pl
 
-from coterie.core.formatting import first_names
+from coterie import machine
+from coterie.core.formatting import first_names, format_bytes
 from coterie.data.tables import delimited_text
+from coterie.data.tables.table_size import check_sheets, column_number
 from coterie.errors import InputError, ParameterError
 
 SUFFIX = ".tsv"  # of the text of a sheet
 LINE_BREAK = "\v"  # in cells of that text, so that a line is a row of the sheet
 MIDNIGHT = " 00:00:00"
+SheetCells: TypeAlias = tuple[list[str], str, pl.DataFrame]
 MERGED = re.compile(rb'mergeCell [^>]*ref="([A-Z]+)(\d+):[A-Z]+(\d+)"')
 
 
@@ -26,21 +35,9 @@ def read_workbook(
 
     `header_row` is the row of the column names, counted from 1; None: it is found.
     """
-    try:
-        import fastexcel
-    except ModuleNotFoundError as error:
-        raise ParameterError(
-            f'reading {path.suffix.lower()} needs one more package. Run: pip install "coterie[excel]"'
-        ) from error
-    try:
-        workbook = fastexcel.read_excel(path)
-        names = workbook.sheet_names
-        if sheet is not None and sheet not in names:
-            raise InputError(f'{path.name} has no sheet "{sheet}". Sheets: {first_names(names)}')
-        name = sheet or max(names, key=lambda each: _visible_size(workbook, each))  # of equal ones the first
-        cells = _cells(workbook, path, name)
-    except fastexcel.FastExcelError as error:
-        raise ValueError(str(error)) from error
+    if find_spec("fastexcel") is None:
+        raise ParameterError(f'reading {path.suffix.lower()} needs one more package. Run: pip install "coterie[excel]"')
+    names, name, cells = _read_checked(path, sheet) if path.suffix.lower() == ".xlsx" else _read_apart(path, sheet)
     content = cells.write_csv(separator="\t", include_header=False).rstrip().encode()
     raw, layout = delimited_text.read_text(content, SUFFIX, header_row, "row")
     raw = raw.rename(lambda column: column.replace(LINE_BREAK, " ").removesuffix(MIDNIGHT))
@@ -50,6 +47,59 @@ def read_workbook(
     others = [each for each in names if each != name]
     choice = [f'sheet "{name}" was read; --sheet reads another: {first_names(others)}.'] if others and not sheet else []
     return raw, typed, (*choice, *layout.notes)
+
+
+def _read_checked(path: Path, sheet: str | None) -> SheetCells:
+    """The cells of an .xlsx file, whose extent is known before it is read."""
+    check_sheets(path)
+    return read_cells(path, sheet)
+
+
+def _read_apart(path: Path, sheet: str | None) -> SheetCells:
+    """The cells of other workbooks, read by a process with limited memory: without any, the reader ends its process."""
+    words = [sys.executable, "-m", __name__, str(path), json.dumps(sheet), str(machine.free_memory())]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run(words, capture_output=True, env=environment, check=False)
+    head, _, content = done.stdout.partition(b"\n")
+    if not head:
+        raise InputError(
+            f'"{path}" could not be read: its sheets may need more memory than the {format_bytes(int(words[-1]))} that '
+            "are free, or it is damaged. Save it as .xlsx or .csv."
+        )
+    names, name, problem, is_damaged = json.loads(head)
+    if problem is not None:
+        raise ValueError(problem) if is_damaged else InputError(problem)
+    return names, name, pl.read_ipc(content)
+
+
+def _answer(path: Path, sheet: str | None, free: int) -> bytes:
+    """What the process of `_read_apart` prints: names of sheets, the name of the one it read, and the cells."""
+    with suppress(ImportError, ValueError):  # not on Windows; or the limit is already lower
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_DATA, (free, free))
+    try:
+        names, name, cells = read_cells(path, sheet)
+    except (InputError, ValueError) as error:
+        return json.dumps([[], "", str(error), not isinstance(error, InputError)]).encode() + b"\n"
+    content = io.BytesIO()
+    cells.write_ipc(content)
+    return json.dumps([names, name, None, False]).encode() + b"\n" + content.getvalue()
+
+
+def read_cells(path: Path, sheet: str | None) -> SheetCells:
+    """Names of the sheets, the name of the one that is read, and its cells as text."""
+    import fastexcel
+
+    try:
+        workbook = fastexcel.read_excel(path)
+        names = workbook.sheet_names
+        if sheet is not None and sheet not in names:
+            raise InputError(f'{path.name} has no sheet "{sheet}". Sheets: {first_names(names)}')
+        name = sheet or max(names, key=lambda each: _visible_size(workbook, each))  # of equal ones the first
+        return names, name, _cells(workbook, path, name)
+    except fastexcel.FastExcelError as error:
+        raise ValueError(str(error)) from error
 
 
 def _visible_size(workbook: Any, name: str) -> int:
@@ -91,12 +141,7 @@ def _merged_cells(path: Path, name: str) -> list[tuple[int, int, int]]:
         target = next(each.attrib["Target"] for each in relations if each.attrib["Id"] == number)
         content = file.read(target.lstrip("/") if target.startswith("/") else f"xl/{target}")
     found = MERGED.findall(content)
-    return [(int(top) - 1, _column_number(left), int(bottom)) for left, top, bottom in found if top != bottom]
-
-
-def _column_number(letters: bytes) -> int:
-    """The number of a column, from 0: of ``A``, ``B``, …, ``AA``."""
-    return reduce(lambda number, letter: 26 * number + letter - ord("A") + 1, letters, 0) - 1
+    return [(int(top) - 1, column_number(left) - 1, int(bottom)) for left, top, bottom in found if top != bottom]
 
 
 def _with_dates(column: pl.Series) -> pl.Series:
@@ -106,3 +151,7 @@ def _with_dates(column: pl.Series) -> pl.Series:
         return column
     has_time = (times.dt.truncate("1d") != times).any()
     return times if has_time else times.cast(pl.Date)
+
+
+if __name__ == "__main__":
+    sys.stdout.buffer.write(_answer(Path(sys.argv[1]), json.loads(sys.argv[2]), int(sys.argv[3])))

@@ -20,6 +20,7 @@ from coterie.engines import as_engine
 from coterie.preparation.fit_preparation import PreparedTable
 
 ROWS: int | None = None  # rows of a part; None: depends on the shape
+SMALLEST = 2.0**-900  # sum of squares of which none is too small; also that of a constant column is smaller
 PIVOT_ROWS = 1000  # rows whose medians are the pivot of the sums
 
 Points = Callable[[Array], Array]  # converts rows (m, d) to points (m, d)
@@ -27,11 +28,11 @@ Points = Callable[[Array], Array]  # converts rows (m, d) to points (m, d)
 
 @dataclass(frozen=True)
 class Moments:
-    """Means and variances of columns, and means of clusters, of the values that are not missing."""
+    """Means and standard deviations of columns, and means of clusters, of the values that are not missing."""
 
     present: Array  # (d,) weight of the values that are not missing
     mean: Array  # (d,)
-    variance: Array  # (d,)
+    deviation: Array  # (d,) standard deviation
     means: Array  # (k, d) NaN where a cluster has no value
     total: float  # sum of squares about the mean
     within: float  # sum of squares about the means of clusters
@@ -48,7 +49,20 @@ def moments(
     sample = X[sample_rows(len(X), PIVOT_ROWS)]
     columns = (sample.astype(np.float64) if points is None else points(sample)).T
     pivot = np.array([np.nanmedian(x) if not np.isnan(x).all() else 0.0 for x in columns], dtype=np.float64)
-    sums: _Sums = _sum_over_rows(partial(_sums, pivot, k, has_missing, points), X, codes, weight, threads)
+
+    def sums_in(unit: Array) -> _Sums:
+        with np.errstate(over="ignore", invalid="ignore"):
+            result: _Sums = _sum_over_rows(
+                partial(_sums, pivot, unit, k, has_missing, points), X, codes, weight, threads
+            )
+        return result
+
+    unit = np.ones(len(pivot))
+    sums = sums_in(unit)
+    if not np.isfinite(sums.square_column).all() or (sums.square_column < SMALLEST).any():
+        largest = np.maximum(*np.abs(extremes(X, points or np.asarray, threads)))
+        unit = 2.0 ** np.minimum(np.frexp(np.nan_to_num(largest))[1], 1023)
+        sums = sums_in(unit)
     cluster_means = sums.sum_x / np.maximum(sums.present, np.finfo(np.float64).tiny)
     present = np.broadcast_to(sums.present.sum(axis=0), pivot.shape)
     divisor = np.maximum(present, np.finfo(np.float64).tiny)
@@ -57,9 +71,9 @@ def moments(
     within = sums.square_cluster[:k] - (sums.present * cluster_means**2).sum(axis=1)[:k]
     return Moments(
         present=present,
-        mean=pivot + mean,
-        variance=squares / divisor,
-        means=np.where(sums.present > 0, pivot + cluster_means, np.nan)[:k],
+        mean=pivot + mean * unit,
+        deviation=np.sqrt(squares / divisor) * unit,
+        means=np.where(sums.present > 0, pivot + cluster_means * unit, np.nan)[:k],
         total=float(squares.sum()),
         within=max(float(within.sum()), 0.0),
     )
@@ -79,7 +93,7 @@ def observed_moments(
     in_units = transformed = compute()
     if prepared.preparation.transforms:
         transformed = compute(points=prepared.preparation.transformed_points)
-    deviation = np.broadcast_to(np.sqrt(transformed.variance), transformed.means.shape)
+    deviation = np.broadcast_to(transformed.deviation, transformed.means.shape)
     differences = np.zeros_like(transformed.means)
     np.divide(transformed.means - transformed.mean, deviation, out=differences, where=deviation > 0)
     return in_units, np.nan_to_num(differences)
@@ -152,8 +166,9 @@ class _Closest(Stats):
         return type(self)(self.rows + other.rows, *nearest)
 
 
-def _sums(pivot: Array, k: int, has_missing: bool, points: Points | None, chunk: Chunk) -> _Sums:
-    moved = (chunk.X if points is None else points(chunk.X)) - pivot
+def _sums(pivot: Array, unit: Array, k: int, has_missing: bool, points: Points | None, chunk: Chunk) -> _Sums:
+    """Sums of the differences from the pivot, in units in which their squares do not overflow."""
+    moved = ((chunk.X if points is None else points(chunk.X)) - pivot) / unit
     n = len(moved)
     w = np.ones(n) if chunk.w is None else chunk.w
     codes = np.zeros(n, np.int64) if chunk.y is None else np.where(chunk.y < 0, k, chunk.y)
@@ -173,7 +188,8 @@ def _scatter(means: Array, points: Points, A: Array, chunk: Chunk) -> _Scatter:
     inside, codes = (slice(None), chunk.y) if is_inside.all() else (is_inside, chunk.y[is_inside])
     projected = (points(chunk.X[inside]) - means[codes]) @ A
     members = _membership(codes, len(means), np.ones(len(codes)))
-    products = [members @ (projected[:, [i]] * projected) for i in range(projected.shape[1])]
+    with np.errstate(over="ignore"):  # an ellipse of which the units have no number is not drawn
+        products = [members @ (projected[:, [i]] * projected) for i in range(projected.shape[1])]
     return _Scatter(np.bincount(codes, minlength=len(means)), np.stack(products, axis=1))
 
 
@@ -192,7 +208,7 @@ def _closest(means: Array, points: Points, count: int, chunk: Chunk) -> _Closest
 
 def _extremes(points: Points, chunk: Chunk) -> _Extremes:
     values = points(chunk.X)
-    return _Extremes(values.min(axis=0), values.max(axis=0))
+    return _Extremes(np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0))
 
 
 def _membership(codes: Array, k: int, w: Array) -> Any:

@@ -40,7 +40,7 @@ def summaries(
     names = prepared.preparation.names
     clusters, deviations = observed_moments(prepared, labels, k)
     sizes, missing = np.bincount(labels, minlength=k), prepared.missing_by_cluster(labels, k)
-    means = np.where(np.abs(clusters.means) <= ROUNDING * np.sqrt(clusters.variance), 0.0, clusters.means)
+    means = np.where(np.abs(clusters.means) <= ROUNDING * clusters.deviation, 0.0, clusters.means)
     categories = _categories(prepared.preparation)
     is_share = _is_binary(prepared.observed)
     mass = sizes if prepared.weight is None else np.bincount(labels, prepared.weight, k)

@@ -93,7 +93,7 @@ def feature_space(prepared: PreparedTable, threads: int | None = None) -> Featur
     """The feature space of prepared rows; mixed columns are standardised."""
     preparation, rows = prepared.preparation, prepared.rows
     columns = moments(rows.X, has_missing=rows.has_missing, threads=threads)
-    deviation = np.sqrt(columns.variance)
+    deviation = columns.deviation
     shift, spread = (columns.mean, np.where(deviation > 0, deviation, 1.0)) if preparation.mixed else preparation.units
     return FeatureSpace(
         rows.X, preparation.axis_names, len(preparation.numbers), columns.mean, deviation, columns.present / rows.n,
@@ -127,7 +127,7 @@ def cluster_map(
     else:
         centers, covariances = _ellipses(space, codes, len(names), A, b, model, clusters)
         # One-hot rows lie on few points, which ellipses do not describe.
-        ellipses = None if space.standardised else covariances
+        ellipses = None if space.standardised or not np.isfinite(covariances).all() else covariances
     points = space.project(sample, A, b)
     if len(sample) == len(space):
         return ClusterMap(axes, points, codes, names, len(space), centers, ellipses)

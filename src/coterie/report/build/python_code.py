@@ -14,6 +14,7 @@ from coterie.data.tables import delimited_text
 from coterie.data.tables.frame_table import SampleTable
 from coterie.data.tables.read_errors import DATA_FRAME, STANDARD_INPUT
 from coterie.data.tables.reader import Table
+from coterie.data.tables.sql import is_database
 from coterie.data.tables.suffixes import EXCEL, TEXT
 from coterie.preparation.fit_preparation import PreparedTable
 from coterie.preparation.long_series import SeriesTable
@@ -71,7 +72,7 @@ def choice_code(
 ) -> str | Absent:
     """Code that gives the same choice of K."""
     arguments = [f"budget={budget!r}", f"random_state={source.seed}"]
-    if method != "kmeans" and algorithm_of(method).has_sweep:
+    if (method != "kmeans" or source.prepared.rows.has_missing) and algorithm_of(method).has_sweep:
         arguments.insert(0, f"estimator={_call(method, 2, parameters(method, {}), source.prepared, source.seed)}")
     if criteria:
         arguments.insert(0, f"criteria={list(criteria)!r}")
@@ -99,11 +100,15 @@ def comparison_code(
     return _code(source, lines)
 
 
-def model_code(model: Path, table: Table, names: tuple[str, ...], has_categories: bool) -> str | Absent:
+def model_code(model: Path, source: ReportSource, names: tuple[str, ...], has_categories: bool) -> str | Absent:
     """Code that gives the labels of a saved model for the rows."""
-    suffix = table.path.suffix.lower()
-    if has_categories or suffix not in READERS or _may_have_vectors(table):
-        return Absent(f"coterie predict {shlex.join([str(model), str(table.path)])} writes the same clusters.")
+    table, suffix = source.table, source.table.path.suffix.lower()
+    if has_categories or source.reading or suffix not in READERS or _may_have_vectors(table):
+        options = [
+            word for name, value in source.reading.items() for word in (f"--{name.replace('_', '-')}", str(value))
+        ]
+        words = [str(model), str(table.path), *options]
+        return Absent(f"coterie predict {shlex.join(words)} writes the same clusters.")
     lines = [
         "import coterie",
         "import polars as pl",
@@ -126,7 +131,7 @@ def _code(source: ReportSource, last: list[str]) -> str | Absent:
         return Absent("The table is a data frame in memory: save it as a file to have code that reads it.")
     if isinstance(table, SeriesTable):
         return Absent("The series are made from a long table: use the command, or coterie.Job(..., series=...).")
-    read_lines, is_text = _read_lines(table, prepared)
+    read_lines, is_text = _read_lines(source)
     is_weighted = source.weight is not None
     if prepared.preparation.mixed:
         drop = [] if prepared.rows.row_mask.all() else ["frame = frame.drop_nulls(columns)"]
@@ -151,9 +156,11 @@ def _code(source: ReportSource, last: list[str]) -> str | Absent:
     return "\n".join([*imports, "", *body]) + "\n"
 
 
-def _read_lines(table: Table, prepared: PreparedTable) -> tuple[list[str], bool]:
+def _read_lines(source: ReportSource) -> tuple[list[str], bool]:
     """Lines that read the table as `frame`, and whether its columns are text."""
-    path, suffix, preparation = repr(str(table.path)), table.path.suffix.lower(), prepared.preparation
+    table, preparation = source.table, source.prepared.preparation
+    path, suffix = repr(str(table.path)), table.path.suffix.lower()
+    options = "".join(f", {name}={value!r}" for name, value in source.reading.items())
     is_encoded = bool(preparation.categories) and not preparation.mixed and suffix in (*TEXT, *EXCEL)
     text = f".with_text({list(preparation.categories)!r})" if is_encoded else ""
     if preparation.readings:
@@ -161,8 +168,10 @@ def _read_lines(table: Table, prepared: PreparedTable) -> tuple[list[str], bool]
         return [
             f"readings = {readings!r}",
             "readings = {name: Reading.from_dict(reading) for name, reading in readings.items()}",
-            f"frame = converted(read(Path({path})){text}, readings).frame()",
+            f"frame = converted(read(Path({path}){options}){text}, readings).frame()",
         ], False
+    if options or is_database(table.path):
+        return [f"frame = read(Path({path}){options}){text}.frame()"], False
     if suffix == ".npy":
         return [f"X = np.load({path})", 'frame = pl.DataFrame(X, schema=[f"x{j}" for j in range(X.shape[1])])'], False
     if suffix in READERS and not _may_have_vectors(table):

@@ -4,6 +4,7 @@ import hashlib
 import platform
 from dataclasses import dataclass
 from importlib.metadata import version
+from typing import Any
 
 import coterie
 from coterie.core.formatting import count
@@ -23,6 +24,7 @@ class ReportSource:
     prepared: PreparedTable
     k: str  # number of clusters as requested: a number, a range or auto
     command: str | Absent  # command line that gives the same result
+    reading: dict[str, Any]  # options with which the file was read: its sheet, header row or query
     seed: int
     threads: int | None = None
     weight: str | None = None  # column of row weights
@@ -38,8 +40,8 @@ def reproducibility(source: ReportSource, python: str | Absent) -> Reproduce:
 
 
 def fingerprint(table: Table) -> str:
-    """Rows, columns and SHA-256 of the file, or of the table from standard input or memory."""
-    if table.path in (STANDARD_INPUT, DATA_FRAME):
+    """Rows, columns and SHA-256 of the file, or of the table from standard input, memory or a database."""
+    if table.path in (STANDARD_INPUT, DATA_FRAME) or not table.path.is_file():
         hasher, subject = hashlib.sha256(), "SHA-256 of the table as CSV"
         for i, batch in enumerate(table.raw_batches()):
             hasher.update(batch.write_csv(include_header=i == 0).encode())

@@ -64,7 +64,7 @@ def series_traits(
     """The features of each of k clusters of series, the largest difference from all series first."""
     values = features(X)
     summary = moments(values, labels, k, weight=weight)
-    deviation = np.sqrt(summary.variance)
+    deviation = summary.deviation
     is_constant = deviation <= ROUNDING * np.abs(values).max(axis=0)
     scores = np.where(is_constant, 0.0, (summary.means - summary.mean) / np.where(is_constant, 1.0, deviation))
     result = []
