@@ -115,7 +115,7 @@ def choose_k(
         Seed or random generator.
     callback : callable or None, default=None
         Called with a `coterie.selection.Progress` after each criterion. If it returns True, `choose_k` stops and
-        returns the result of the criteria evaluated so far.
+        returns the result of the criteria evaluated so far; so it does after Ctrl-C, with a `FitInterruptedWarning`.
     verbose : int, default=0
         1 shows a progress bar, 2 prints every step.
 
@@ -173,8 +173,9 @@ def choose_k(
         while k_values is not None:
             votes = run.collect_votes(np.array(k_values), names, callback)
             result = ChooseK(
-                np.array(k_values), votes, run.sweep, run.results, len(rows), len(all_rows), run.perfect_k, columns
-            )
+                np.array(k_values), votes, run.sweep, run.results, len(rows), len(all_rows), run.perfect_k, columns,
+                run.is_stopped,
+            )  # fmt: skip
             is_final = requested_ks is not None or run.is_stopped
             k_values = None if is_final else run.extended_ks(k_values, result.best_number)
     return result

@@ -142,11 +142,14 @@ def sweep(
     fit_all = ESTIMATOR_SWEEPS.get(type(estimator), one_by_one)
     report = _ProgressReport(callback, k_values)
     fits: list[Fitted] = []
-    with interrupts.outermost():
-        for fitted in fit_all(estimator, k_values, X, sample_weight, report.halfway):
-            fits.append(fitted)
-            if report.fitted(f"K = {fitted.k}", fitted.k):
-                break
+    with interrupts.outermost() as is_outermost:
+        try:
+            for fitted in fit_all(estimator, k_values, X, sample_weight, report.halfway):
+                fits.append(fitted)
+                if report.fitted(f"K = {fitted.k}", fitted.k):
+                    break
+        except KeyboardInterrupt as error:
+            interrupts.keep_result(error, is_outermost, has_result=bool(fits), kept="the K fitted so far are kept")
     return Sweep(
         np.array([fitted.k for fitted in fits]),
         [fitted.model for fitted in fits],
