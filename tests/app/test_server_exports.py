@@ -120,7 +120,7 @@ def test_a_workspace_opens_again_with_everything(client, runs):
     labels = {run: client.labels(run).tolist() for name, run in runs.items()}
     data = client.get("/api/export/workspace").data
     client.post("/api/open", {"demo": "moons"})
-    after = client.post("/api/workspace/open?name=w.coterie", data).json
+    after = client.post("/api/workspace/open", data).json
     skipped = ("seconds", "progress")
     for old, new in zip(before["runs"], after["runs"], strict=True):
         assert {k: v for k, v in old.items() if k not in skipped} == {k: v for k, v in new.items() if k not in skipped}
@@ -149,7 +149,7 @@ def test_a_damaged_workspace_is_an_error_and_leaves_the_open_one(client, runs, s
             archive.writestr("runs/../../outside.txt", "x")
             archive.writestr("table/../../outside.txt", "x")
     data = b"PK but not a zip" if damage == "not a zip" else buffer.getvalue()
-    answer = client.post("/api/workspace/open?name=w.coterie", data, 400)
+    answer = client.post("/api/workspace/open", data, 400)
     assert answer.error["message"].endswith(".")
     assert client.workspace()["table"]["name"] == "moons.csv"
     folder = server.loader.session().store.folder
@@ -158,9 +158,9 @@ def test_a_damaged_workspace_is_an_error_and_leaves_the_open_one(client, runs, s
 
 def test_an_export_that_does_not_exist_is_an_error(client):
     client.post("/api/open", {"demo": "moons"})
-    assert client.get("/api/export/nothing", 404).error["message"]
+    assert client.get("/api/export/nothing", 400).error["message"]
     assert client.get("/api/export/python", 409).error["field"] == "run"
-    assert client.get("/api/export/python?run=nothing", 404).error["field"] == "run"
+    assert client.get("/api/export/python?run=r99", 404).error["field"] == "run"
 
 
 def test_the_script_runs_in_a_process_of_its_own(client, tmp_path):

@@ -145,8 +145,18 @@ def test_uploads_are_private(client, server):
     assert path.parent.stat().st_mode & 0o077 == 0
 
 
-def test_an_upload_that_is_too_large_is_refused_and_nothing_of_it_stays(client, server, monkeypatch):
-    monkeypatch.setattr("coterie.app.routes.MAX_UPLOAD", 1000)
+@pytest.fixture
+def small_uploads(monkeypatch):
+    from coterie.app import request_types
+
+    monkeypatch.setattr(request_types, "MAX_UPLOAD", 1000)
+    request_types.request_types.cache_clear()
+    yield
+    request_types.request_types.cache_clear()
+
+
+@pytest.mark.usefixtures("small_uploads")
+def test_an_upload_that_is_too_large_is_refused_and_nothing_of_it_stays(client, server):
     before = client.workspace()["revision"]
     for headers in ({}, {"Transfer_Encoding": "chunked"}):
         body = b"a,b\n" + b"1,2\n" * 1000
@@ -158,9 +168,8 @@ def test_an_upload_that_is_too_large_is_refused_and_nothing_of_it_stays(client, 
     assert not list(server.loader.session().store.folder.rglob("large.csv"))
 
 
-def test_a_request_that_is_too_large_is_refused(client, monkeypatch):
-    monkeypatch.setattr("coterie.app.routes.MAX_JSON", 100)
-    assert client.ask("POST", "/api/open", b"x" * 1000).status == 413
+def test_a_request_that_is_too_large_is_refused(client):
+    assert client.ask("POST", "/api/open", b"x" * (5 << 20)).status == 413
 
 
 @pytest.mark.parametrize("body", [b"", b"[1]", b"{", b"\xff\xfe", b'"text"'])

@@ -18,10 +18,10 @@ MAX_COLUMNS = 40
 MAX_CATEGORIES = 6  # of a column, the most frequent ones
 
 
-def selected_means(session: Session, run_id: str, bits: bytes) -> dict[str, Any]:
+def selected_means(session: Session, run: str, body: bytes) -> dict[str, Any]:
     """Means of the columns that a run uses; missing values are left out and counted, in rows that it drops too."""
-    preparation, table = session.outcome(run_id).prepared.prepared.preparation, session.open_table()
-    is_selected = rows_of_bits(table, bits)
+    preparation, table = session.outcome(run).prepared.prepared.preparation, session.open_table()
+    is_selected = rows_of_bits(table, body)
     readable = converted(table.table, preparation.readings)
     columns: list[dict[str, Any]] = []
     for name in preparation.sources[:MAX_COLUMNS]:
