@@ -33,11 +33,13 @@ class TooLarge(Exception):
         self.field = field
 
 
-def application(loader: SessionLoader, events: Events, token: str, host: str, port: int) -> Any:
-    """The ASGI application, with its guard."""
+def application(
+    loader: SessionLoader, events: Events, token: str, host: str, port: int, on_entry: Callable[[], None]
+) -> Any:
+    """The ASGI application, with its guard; `on_entry` is called when a browser has come with the token."""
     routes = Routes(loader, events)
     app = Starlette(routes=routes.all(), exception_handlers={Exception: _bug, 404: _unknown, 405: _unknown})
-    return Guard(app, token, host, port)
+    return Guard(app, token, host, port, on_entry)
 
 
 class Routes:
