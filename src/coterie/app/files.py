@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 from coterie.app.failures import FieldError
+from coterie.core.formatting import escaped
 from coterie.data.tables.suffixes import READABLE
 
 MAX_NAME = 120  # characters of the name of an upload
@@ -46,26 +47,21 @@ def table_below(folder: Path, name: str) -> Path:
     """
     root = folder.resolve()
     try:
-        given = next((path for path in _tables(root) if path.name != name and shown_name(path) == name), root / name)
+        given = next((path for path in _tables(root) if path.name != name and escaped(path.name) == name), root / name)
         path = given.resolve()
         if path.is_relative_to(root) and path.is_file():
             return path
     except (OSError, ValueError, RuntimeError):
         pass
     raise FieldError(
-        f'no table "{name}" below the folder of the app, "{shown_name(root, whole=True)}": start coterie app in its '
+        f'no table "{name}" below the folder of the app, "{escaped(root)}": start coterie app in its '
         "folder, or drop it on the page.", "file"
     )  # fmt: skip
 
 
 def tables_in(folder: Path) -> list[str]:
     """Names of the tables in the start folder."""
-    return sorted(map(shown_name, _tables(folder)))[:MAX_LISTED]
-
-
-def shown_name(path: Path, *, whole: bool = False) -> str:
-    """The name of a file, or its whole path, with bytes that are not UTF-8 as escapes."""
-    return os.fsencode(path if whole else path.name).decode("utf-8", "backslashreplace")
+    return sorted(escaped(path.name) for path in _tables(folder))[:MAX_LISTED]
 
 
 def _tables(folder: Path) -> list[Path]:

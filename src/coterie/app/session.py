@@ -14,7 +14,7 @@ import numpy as np
 from coterie.app.events import Events
 from coterie.app.execution import Outcome, check_run, details_of, execute, restored
 from coterie.app.failures import EXPECTED, FieldError, NotAvailable, as_error, in_page
-from coterie.app.files import shown_name, state_folder, table_below, upload_name
+from coterie.app.files import state_folder, table_below, upload_name
 from coterie.app.idle_memory import IdleMemory
 from coterie.app.maps import axes_map
 from coterie.app.open_table import OpenTable, Prepared
@@ -26,6 +26,7 @@ from coterie.app.state import History, Run, Source, State
 from coterie.app.store import Store, Workspace
 from coterie.app.worker import Worker
 from coterie.app.workspace_lock import WorkspaceInUse, WorkspaceLock
+from coterie.core.formatting import escaped
 from coterie.core.progress import silent
 from coterie.datasets import demo_file, write_demo
 from coterie.interrupts import Request
@@ -126,7 +127,7 @@ class Session:
         source, history, _ = workspace.load()
         path = Path(source.path)
         if not path.is_file():
-            raise FieldError(f'the table of this workspace is no longer there: "{source.path}".', "workspace")
+            raise FieldError(f'the table of this workspace is no longer there: "{escaped(source.path)}".', "workspace")
         now = _source(path, is_copy=source.is_copy)
         if not source.is_copy and (now.size, now.modified) != (source.size, source.modified):
             raise FieldError(f'"{source.name}" has changed since this workspace was saved. Open the file.', "workspace")
@@ -458,7 +459,7 @@ class Session:
 
 def _source(path: Path, *, is_copy: bool = False) -> Source:
     stat = path.stat()
-    return Source(str(path), shown_name(path), stat.st_size, stat.st_mtime_ns, is_copy)
+    return Source(str(path), escaped(path.name), stat.st_size, stat.st_mtime_ns, is_copy)
 
 
 def _about(table: OpenTable, history: History) -> dict[str, int]:

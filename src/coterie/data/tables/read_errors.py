@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
 
-from coterie.core.formatting import join_words
+from coterie.core.formatting import escaped, join_words
 from coterie.data.tables.suffixes import READABLE
 from coterie.errors import InputError, ParameterError
 
@@ -52,6 +52,10 @@ def readable(path: Path | None) -> Iterator[None]:
     except Exception as error:
         polars = sys.modules.get("polars")  # not imported: .npy files are read without Polars
         is_polars_error = polars is not None and isinstance(error, polars.exceptions.PolarsError)
+        if isinstance(error, TypeError) and path is not None and escaped(path) != str(path):
+            raise InputError(
+                f'cannot read "{escaped(path)}": files of this format need a name in UTF-8. Rename the file.'
+            ) from error
         if not is_polars_error and not isinstance(error, OSError | ValueError | EOFError):
             raise
         if is_polars_error and type(error).__name__ == "NoDataError":
@@ -73,7 +77,7 @@ def first_line(error: Exception) -> str:
 def table_name(path: Path | None) -> str:
     """How messages refer to a table."""
     names = {None: "the table", STANDARD_INPUT: "standard input", DATA_FRAME: "the data frame"}
-    return names[path] if path is None or path in names else path.name
+    return names[path] if path is None or path in names else escaped(path.name)
 
 
 def _no_such_file(path: Path) -> str:
