@@ -35,8 +35,8 @@ def edited(run: Run, changes: Mapping[str, Any], k: int) -> tuple[Run, str]:
     if action == "rename":
         names = {**run.names, **{label: " ".join(name.split()) for label, name in values.items()}}
         run = replace(run, names={label: name for label, name in names.items() if name and name != label})
-        repeated, count = Counter(names_of(run, k)).most_common(1)[0]
-        if count > 1:
+        repeated = next((name for name, count in Counter(names_of(run, k)).items() if count > 1), None)
+        if repeated is not None:
             raise FieldError(f'Two clusters would be called "{repeated}": use different names.', "names")
         return run, f"rename cluster {next(iter(values), '')}"
     colors = {**run.colors, **values}
