@@ -154,6 +154,7 @@ def drawn_request(draw: Draw) -> AppRequest:
     method, path = draw.one_of(sorted(types))
     type_, is_changed = types[method, path], draw.happens(0.5)
     address = drawn(type_.address, draw)
+    address |= {name: drawn(each, draw) for name, each in type_.address.of.items() if f"{{{name}}}" in path}
     if is_changed and draw.happens(0.4):
         address = changed(address, draw)
         address = address if isinstance(address, dict) else {}

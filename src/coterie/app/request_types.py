@@ -5,27 +5,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from coterie.app import state_types as stored
 from coterie.app.blob import MAX_CLUSTERS
 from coterie.app.charts import CHARTS
 from coterie.app.downloads import EXPORTS
 from coterie.app.files import MAX_NAME, MAX_PATH
 from coterie.app.maps import KINDS
 from coterie.app.schema import NOTHING, Either, Entries, Fields, Many, Number, Text, Type, checked, from_address, parsed
-from coterie.app.state_types import (
-    ALGORITHM,
-    BUDGET,
-    CLUSTER_NAME,
-    COLOR,
-    COLUMN,
-    COLUMNS,
-    LABEL,
-    OPTIONS,
-    PREPARATION,
-    RUN_ID,
-    SAMPLE,
-    SEED,
-    number_of_clusters,
-)
 from coterie.datasets import DEMOS
 
 MAX_JSON = 4 << 20  # bytes
@@ -62,19 +48,15 @@ class RequestType:
 @lru_cache(4)
 def request_types(n_rows: int) -> Mapping[tuple[str, str], RequestType]:
     """The types of all requests about a table with so many rows, by method and address."""
-    row = Number(0, n_rows - 1)
     most = min(n_rows, MAX_CLUSTERS)
     k = Number(1, most)
-    run = Fields({"run": RUN_ID}, ("run",))
-    two_runs = Fields({"a": RUN_ID, "b": RUN_ID}, ("a", "b"), control="run")
+    run = {"run": stored.RUN_ID}
+    two_runs = Fields({"a": stored.RUN_ID, "b": stored.RUN_ID}, ("a", "b"), control="run")
     number = Fields({"k": k}, ("k",))
     rows = Fields({
-        "offset": Number(0, 1 << 40), "count": Number(0, 1 << 40), "sort": Text(MAX_PATH), "q": TEXT, "run": RUN_ID,
-        "cluster": Number(-1, MAX_CLUSTERS), "rows": Many(row),
+        **run, "offset": Number(0, 1 << 40), "count": Number(0, 1 << 40), "sort": Text(MAX_PATH), "q": TEXT,
+        "cluster": Number(-1, MAX_CLUSTERS), "rows": Many(Number(0, n_rows - 1)),
     }, control="rows")  # fmt: skip
-
-    def of_run(**others: Type) -> Fields:
-        return Fields({"run": RUN_ID, **others}, ("run", *others))
 
     return {
         ("POST", "/api/open"): RequestType(body=Fields({
@@ -85,40 +67,43 @@ def request_types(n_rows: int) -> Mapping[tuple[str, str], RequestType]:
             body=Fields({"text": Text(MAX_PASTE), "name": TEXT}, ("text",), control="paste"), most=MAX_PASTE
         ),
         ("POST", "/api/workspace/open"): RequestType(Fields({}, control="workspace"), CONTENT, MAX_WORKSPACE),
-        ("POST", "/api/columns"): RequestType(body=COLUMNS),
-        ("POST", "/api/preparation"): RequestType(body=PREPARATION),
+        ("POST", "/api/columns"): RequestType(body=stored.COLUMNS),
+        ("POST", "/api/preparation"): RequestType(body=stored.PREPARATION),
         ("POST", "/api/undo"): RequestType(),
         ("POST", "/api/redo"): RequestType(),
-        ("POST", "/api/current"): RequestType(body=Fields({"run": Either((NOTHING, RUN_ID))}, ("run",))),
+        ("POST", "/api/current"): RequestType(body=Fields({"run": Either((NOTHING, stored.RUN_ID))}, ("run",))),
         ("GET", "/api/rows"): RequestType(rows),
         ("POST", "/api/rows"): RequestType(rows, CONTENT),
-        ("GET", "/api/map"): RequestType(
-            Fields({"kind": Text(among=KINDS), "x": COLUMN, "y": COLUMN, "run": RUN_ID}, control="map")
-        ),
-        ("GET", "/api/values"): RequestType(Fields({"columns": Many(COLUMN)})),
+        ("GET", "/api/map"): RequestType(Fields({
+            **run, "kind": Text(among=KINDS), "x": stored.COLUMN, "y": stored.COLUMN,
+        }, control="map")),
+        ("GET", "/api/values"): RequestType(Fields({"columns": Many(stored.COLUMN)})),
         ("POST", "/api/runs"): RequestType(body=Fields({
-            "algorithm": ALGORITHM, "kind": Text(among=("fit", "choose")), "k": number_of_clusters(most),
-            "options": OPTIONS, "seed": SEED, "sample": SAMPLE,
-            "budget": BUDGET,
+            "algorithm": stored.ALGORITHM, "kind": Text(among=("fit", "choose")), "k": stored.number_of_clusters(most),
+            "options": stored.OPTIONS, "seed": stored.SEED, "sample": stored.SAMPLE, "budget": stored.BUDGET,
         })),
-        ("GET", "/api/runs/{run}"): RequestType(run),
-        ("DELETE", "/api/runs/{run}"): RequestType(run),
-        ("GET", "/api/runs/{run}/labels"): RequestType(Fields({"run": RUN_ID, "k": k}, ("run",))),
-        ("GET", "/api/runs/{run}/trace"): RequestType(run),
-        ("GET", "/api/runs/{run}/tree"): RequestType(run),
-        ("GET", "/api/runs/{run}/clusters/{label}"): RequestType(of_run(label=Number(0, MAX_CLUSTERS))),
-        ("GET", "/api/runs/{run}/charts/{name}"): RequestType(of_run(name=Text(among=tuple(CHARTS)))),
-        ("POST", "/api/runs/{run}/means"): RequestType(run, CONTENT),
-        ("POST", "/api/runs/{run}/edit"): RequestType(run, Fields({
-            "rename": Entries(LABEL, CLUSTER_NAME, "names"),
-            "recolor": Entries(LABEL, Either((NOTHING, COLOR)), "cluster:{}"),
+        ("GET", "/api/runs/{run}"): RequestType(Fields(run)),
+        ("DELETE", "/api/runs/{run}"): RequestType(Fields(run)),
+        ("GET", "/api/runs/{run}/labels"): RequestType(Fields({**run, "k": k})),
+        ("GET", "/api/runs/{run}/trace"): RequestType(Fields(run)),
+        ("GET", "/api/runs/{run}/tree"): RequestType(Fields(run)),
+        ("GET", "/api/runs/{run}/clusters/{label}"): RequestType(
+            Fields({**run, "label": Number(0, MAX_CLUSTERS)})
+        ),
+        ("GET", "/api/runs/{run}/charts/{name}"): RequestType(
+            Fields({**run, "name": Text(among=tuple(CHARTS))})
+        ),
+        ("POST", "/api/runs/{run}/means"): RequestType(Fields(run), CONTENT),
+        ("POST", "/api/runs/{run}/edit"): RequestType(Fields(run), Fields({
+            "rename": Entries(stored.LABEL, stored.CLUSTER_NAME, "names"),
+            "recolor": Entries(stored.LABEL, Either((NOTHING, stored.COLOR)), "cluster:{}"),
             "merge": Many(Number(0, MAX_CLUSTERS), least=2, is_set=True, control="run"),
         }, is_choice=True)),
-        ("POST", "/api/runs/{run}/cut"): RequestType(run, number),
-        ("POST", "/api/runs/{run}/open-k"): RequestType(run, number),
+        ("POST", "/api/runs/{run}/cut"): RequestType(Fields(run), number),
+        ("POST", "/api/runs/{run}/open-k"): RequestType(Fields(run), number),
         ("GET", "/api/compare"): RequestType(two_runs),
         ("GET", "/api/compare/moved"): RequestType(two_runs),
         ("GET", "/api/export/{kind}"): RequestType(Fields({
-            "kind": Text(among=(*EXPORTS, "workspace")), "run": RUN_ID, "show": Text(among=("0", "1")),
-        }, ("kind",))),
+            **run, "kind": Text(among=(*EXPORTS, "workspace")), "show": Text(among=("0", "1")),
+        })),
     }  # fmt: skip

@@ -40,13 +40,8 @@ class Guard:
         self.app, self.token, self.port, self.on_entry = app, token, port, on_entry
         self.cookie = f"coterie_{port}"  # browsers send cookies to all ports of a host
         self.any_address = host in ("0.0.0.0", "::")
-        names = [
-            "127.0.0.1",
-            "localhost",
-            host,
-            *((socket.gethostname(), socket.getfqdn()) if self.any_address else ()),
-        ]
-        self.names = set(map(_canonical, names))
+        names = (socket.gethostname(), socket.getfqdn()) if self.any_address else (host,)
+        self.names = {_address(name) or name.lower() for name in ("127.0.0.1", "localhost", *names)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -97,20 +92,16 @@ class Guard:
             return False
         if parts.netloc != host or "@" in host or port != self.port:
             return False
-        return _canonical(name) in self.names or (self.any_address and _is_address(name))
+        address = _address(name)
+        return (address or name) in self.names or (self.any_address and address is not None)
 
 
-def _canonical(name: str) -> str:
-    """The name of a host as browsers write it, without brackets."""
-    return str(ipaddress.ip_address(name)) if _is_address(name) else name.lower()
-
-
-def _is_address(text: str) -> bool:
+def _address(text: str) -> str | None:
+    """An address in numbers as browsers write it, without brackets; None for a name."""
     try:
-        ipaddress.ip_address(text)
+        return str(ipaddress.ip_address(text))
     except ValueError:
-        return False
-    return True
+        return None
 
 
 def _error(status: int, message: str) -> JSONResponse:

@@ -339,9 +339,9 @@ class Session:
         return self.live.get(run.id) is live
 
     def _finish(self, run: Run, live: LiveRun, status: str) -> None:
-        live.status, live.progress = status, None
         self.memory.used()
         with self.lock:
+            live.status, live.progress = status, None
             if self._is_open(run, live):
                 self._commit(self.history)
                 self._publish_run(run, live)

@@ -1,5 +1,6 @@
 """`choose_k`: the number of clusters, from all criteria that apply."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -173,12 +174,11 @@ def choose_k(
         while k_values is not None:
             votes = run.collect_votes(np.array(k_values), names, callback)
             result = ChooseK(
-                np.array(k_values), votes, run.sweep, run.results, len(rows), len(all_rows), run.perfect_k, columns,
-                run.is_stopped,
-            )  # fmt: skip
+                np.array(k_values), votes, run.sweep, run.results, len(rows), len(all_rows), run.perfect_k, columns
+            )
             is_final = requested_ks is not None or run.is_stopped
             k_values = None if is_final else run.extended_ks(k_values, result.best_number)
-    return result
+    return replace(result, is_stopped=run.is_stopped)
 
 
 def _positive_rows(X: Any, sample_weight: Any) -> tuple[Array, Array | None]:

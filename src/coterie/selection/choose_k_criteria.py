@@ -198,13 +198,11 @@ class CriteriaRun:
             return None
         last = min(self.max_k, max(recommended + 2, round(EXTENSION * recommended)))
         extended = sorted({*ks, *range(recommended + 1, last + 1)})
-        complete = self.sweep
         try:
             self.fit(extended)
         except KeyboardInterrupt as error:
             self._stop(error, has_result=True)
         if self.is_stopped:
-            self.sweep = complete
             return None
         self.results = {name: self.results[name] for name in ("tendency", "dirichlet") if name in self.results}
         return extended
