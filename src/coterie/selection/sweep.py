@@ -92,8 +92,8 @@ def sweep(
     sample_weight : array (n,) or None, default=None
         Row weights.
     callback : callable or None, default=None
-        Called with a `Progress` after each step. If it returns True, the sweep stops and returns the K fitted so far; so
-        it does after Ctrl-C, with a `FitInterruptedWarning`.
+        Called with a `Progress` after each step. If it returns True, the sweep stops and returns the K fitted so
+        far, as it does after Ctrl-C, with a `FitInterruptedWarning`.
     verbose : int, default=0
         1 shows a progress bar, 2 prints every step.
 
