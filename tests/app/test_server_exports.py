@@ -255,6 +255,7 @@ def test_links_in_an_archive_are_not_links_on_disk(client, packed, server):
         ("info.json", edited(lambda info: info["fit"].update(options=5))),
         ("info.json", edited(lambda info: info.update(clusters=[5]))),
         ("labels.npy", lambda data: data[:-8]),
+        ("labels.npy", lambda data: data.replace(b"{'descr'", b"{'desc\n(")),
         ("labels.npy", lambda data: data.replace(b"<i8", b"<f8")),
         ("labels.npy", lambda data: data[:-8] + b"\xff" * 7 + b"\x7f"),
         ("model.safetensors", lambda data: data[:50]),

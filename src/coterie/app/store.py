@@ -127,7 +127,7 @@ class Workspace:
             labels = np.load(self.folder / "runs" / run_id / "labels.npy", mmap_mode="r", allow_pickle=False)
             if labels.shape != (n_rows,) or labels.dtype.kind not in "iu" or labels.min() < -1 or labels.max() >= k:
                 raise ValueError("not labels of these rows")
-        except (OSError, ValueError, EOFError) as error:
+        except Exception as error:  # the parser of NumPy's header raises errors of many kinds
             raise FieldError("The stored result does not belong to this table: run it again.", "run", 409) from error
         return np.array(labels)
 
