@@ -1,6 +1,7 @@
 """The laws, a file a subject. Importing this package registers all of them."""
 
 from fuzz.laws import (  # noqa: F401
+    app,
     arguments,
     command_line,
     density,

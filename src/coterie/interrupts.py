@@ -5,6 +5,8 @@ which calls Python functions to unpack results and then ignores their exceptions
 becomes a `SystemError`. Others hold locks, or have a result that is not stored yet. Within `deferred` the handler only
 records Ctrl-C. `check` raises it between two parts of the computation, and so does every compiled kernel at its end. A
 second Ctrl-C before that is raised at once. A handler other than Python's own is never replaced.
+
+A computation in another thread is interrupted in the same way by the `Request` with which it runs.
 """
 
 from __future__ import annotations
@@ -46,19 +48,29 @@ class Group:
             _thread.group = previous
 
 
+class Request:
+    """An interrupt of the computation in one thread, which other threads make: ``request.pending = True``."""
+
+    def __init__(self, thread: int | None = None) -> None:
+        self.pending, self.thread = False, thread
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Context in which this request interrupts the computation of this thread."""
+        self.thread, _thread.request = threading.get_ident(), self
+        try:
+            yield
+        finally:
+            _thread.request = None
+
+
 class _Thread(threading.local):
     group: Group | None = None  # of the call that this thread computes
+    request: Request | None = None  # that interrupts this thread, if it is not Ctrl-C
     keeps = False  # whether a computation is running that keeps its best result after Ctrl-C
 
 
-class _Request:
-    """Whether Ctrl-C was pressed and not raised yet, and the identifier of the main thread, which receives it."""
-
-    def __init__(self) -> None:
-        self.pending, self.main = False, threading.main_thread().ident
-
-
-_thread, _request = _Thread(), _Request()
+_thread, _request = _Thread(), Request(threading.main_thread().ident)  # Ctrl-C, which the main thread receives
 _critical: set[CodeType] = set()
 
 
@@ -92,19 +104,25 @@ class deferred:
 
 def can_defer() -> bool:
     """Whether this is the main thread, and Python's own handler of Ctrl-C is installed."""
-    return threading.get_ident() == _request.main and get_handler(SIGINT) is default_int_handler
+    return threading.get_ident() == _request.thread and get_handler(SIGINT) is default_int_handler
 
 
 def check() -> None:
-    """Raise `KeyboardInterrupt` if Ctrl-C was pressed, or `Cancelled` if the caller has stopped waiting."""
+    """Raise `KeyboardInterrupt` after Ctrl-C or a request, or `Cancelled` if the caller has stopped waiting."""
     group = _thread.group
     while group is not None:
         if group.cancelled:
             raise Cancelled
         group = group.parent
-    if _request.pending and threading.get_ident() == _request.main:
-        _request.pending = False
+    request = _thread.request or _request
+    if request.pending and threading.get_ident() == request.thread:
+        request.pending = False
         raise KeyboardInterrupt
+
+
+def is_outermost() -> bool:
+    """Whether a computation that starts now is called by the user, and is not a step of a larger one."""
+    return not _thread.keeps and _thread.group is None
 
 
 @contextmanager
@@ -113,10 +131,10 @@ def outermost() -> Iterator[bool]:
 
     Other computations are steps of a larger one, which must be interrupted, too: they raise `KeyboardInterrupt`.
     """
-    previous = _thread.keeps
+    previous, is_first = _thread.keeps, is_outermost()
     _thread.keeps = True
     try:
-        yield not previous and _thread.group is None
+        yield is_first
     finally:
         _thread.keeps = previous
 
@@ -127,7 +145,8 @@ def keep_result(
     """Warn that an interrupted computation keeps its result; raise the error again if it cannot, or is not Ctrl-C."""
     if not (is_outermost and has_result and isinstance(error, KeyboardInterrupt)):
         raise error
-    warnings.warn(f"interrupted: {kept}", FitInterruptedWarning, stacklevel=5)
+    if _thread.request is None:  # who makes a request knows that the result is not complete
+        warnings.warn(f"interrupted: {kept}", FitInterruptedWarning, stacklevel=5)
 
 
 def cause(error: SystemError) -> BaseException:
@@ -161,7 +180,7 @@ def _restore() -> None:
 def _after_fork() -> None:
     """Reset the state of a child process, which starts with Python's own handler."""
     global _thread, _request
-    _thread, _request = _Thread(), _Request()
+    _thread, _request = _Thread(), Request(threading.main_thread().ident)
     _restore()
 
 

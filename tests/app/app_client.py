@@ -46,7 +46,7 @@ class Client:
     """Sends requests as the page does; arguments replace or remove (None) its headers."""
 
     def __init__(self, port: int, token: str) -> None:
-        self.port, self.token = port, token
+        self.port, self.token, self.address = port, token, "127.0.0.1"
 
     def ask(self, method: str, path: str, body: Any = None, **headers: str | None) -> Answer:
         host = f"127.0.0.1:{self.port}"
@@ -55,7 +55,7 @@ class Client:
             sent |= {"Origin": f"http://{host}", "X-Coterie": "1"}
         sent |= {name.replace("_", "-"): value for name, value in headers.items()}
         data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SECONDS)
+        connection = http.client.HTTPConnection(self.address, self.port, timeout=SECONDS)
         try:
             kept = {name: value for name, value in sent.items() if value is not None}
             connection.request(method, path, data, kept)

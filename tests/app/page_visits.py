@@ -102,6 +102,7 @@ def open_page(chromium, server, client):
         for end in ("requestfinished", "requestfailed"):
             page.on(end, lambda asked: seen.waiting.remove(asked.url))
         page.goto(server.url)
+        page.wait_for_url(f"{server.address}#/data")  # the answer to the token leads there
         page.goto(f"{server.address}#/{step}")
         seen.wait(".page > :not(.empty:has-text('Loading'))")
         return seen

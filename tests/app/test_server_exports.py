@@ -1,6 +1,7 @@
 """Exports: files that can be read again, and code that gives the same labels."""
 
 import io
+import json
 import subprocess
 import sys
 import zipfile
@@ -120,7 +121,7 @@ def test_a_workspace_opens_again_with_everything(client, runs):
     labels = {run: client.labels(run).tolist() for name, run in runs.items()}
     data = client.get("/api/export/workspace").data
     client.post("/api/open", {"demo": "moons"})
-    after = client.post("/api/workspace/open?name=w.coterie", data).json
+    after = client.post("/api/workspace/open", data).json
     skipped = ("seconds", "progress")
     for old, new in zip(before["runs"], after["runs"], strict=True):
         assert {k: v for k, v in old.items() if k not in skipped} == {k: v for k, v in new.items() if k not in skipped}
@@ -149,18 +150,130 @@ def test_a_damaged_workspace_is_an_error_and_leaves_the_open_one(client, runs, s
             archive.writestr("runs/../../outside.txt", "x")
             archive.writestr("table/../../outside.txt", "x")
     data = b"PK but not a zip" if damage == "not a zip" else buffer.getvalue()
-    answer = client.post("/api/workspace/open?name=w.coterie", data, 400)
+    answer = client.post("/api/workspace/open", data, 400)
     assert answer.error["message"].endswith(".")
     assert client.workspace()["table"]["name"] == "moons.csv"
     folder = server.loader.session().store.folder
     assert not list(folder.parent.rglob("outside.txt"))
 
 
+def rewritten(data, changes=None, extra=()):
+    """A workspace file with members changed by functions of their content, and with others."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as source, zipfile.ZipFile(buffer, "w") as target:
+        for name in source.namelist():
+            change = (changes or {}).get(name)
+            target.writestr(name, source.read(name) if change is None else change(source.read(name)))
+        for member, content in extra:
+            target.writestr(member, content)
+    return buffer.getvalue()
+
+
+def edited(change):
+    """A function that changes the JSON of a member."""
+
+    def edit(data):
+        content = json.loads(data)
+        change(content)
+        return json.dumps(content).encode()
+
+    return edit
+
+
+def link(name):
+    member = zipfile.ZipInfo(name)
+    member.external_attr = 0o120777 << 16
+    return member
+
+
+@pytest.fixture(scope="module")
+def packed(client):
+    client.post("/api/open", {"demo": "moons"})
+    client.fit(algorithm="kmeans", k=3)
+    return client.get("/api/export/workspace").data
+
+
+STATE = "workspace.json"
+ELSEWHERE = "below the folder of the app"
+HOSTILE_ARCHIVES = {
+    "the id of a run is a path": (lambda now, _: now["runs"][0].update(id="../../r1"), "id must be the id of a run"),
+    "the id of a run is a number": (lambda now, _: now["runs"][0].update(id=1), "id must be the id of a run"),
+    "the id of the parent is a path": (lambda now, _: now["runs"][0].update(parent="/etc"), "parent must be"),
+    "K is a text": (lambda now, _: now["runs"][0].update(k="three"), "k must be"),
+    "runs are an object": (lambda now, _: now.update(runs={}), "runs must be a list"),
+    "the table is elsewhere": (lambda _, source: source.update(is_copy=False, path="/etc/passwd"), ELSEWHERE),
+    "the table is nowhere": (lambda _, source: source.update(is_copy=False, path="/etc/no/x"), ELSEWHERE),
+    "the table is a folder": (lambda _, source: source.update(path=".."), "no longer there"),
+    "the path is a number": (lambda _, source: source.update(path=5), "path must be"),
+}
+
+
+@pytest.mark.parametrize("hostile", HOSTILE_ARCHIVES)
+def test_a_workspace_with_invalid_values_is_rejected_and_leaves_nothing(client, packed, server, hostile):
+    change, words = HOSTILE_ARCHIVES[hostile]
+    store, before = server.loader.session().store.folder, client.workspace()["table"]
+    folders = sorted(store.iterdir())
+    data = rewritten(packed, {STATE: edited(lambda content: change(content["history"]["now"], content["source"]))})
+    answer = client.post("/api/workspace/open", data, 400)
+    assert words in answer.error["message"]
+    assert client.workspace()["table"] == before
+    assert sorted(store.iterdir()) == folders
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        "table/..",
+        "table/a\\b.csv",
+        "table/x.exe",
+        "table/.csv/",
+        "/etc/x",
+        "../x.csv",
+        "runs/r\u0663/info.json",
+        "C:/x.csv",
+    ],
+)
+def test_members_with_other_names_are_not_written(client, packed, server, tmp_path_factory, member):
+    root = server.loader.session().store.folder.parent.parent
+    before = {path for path in root.rglob("*x*") if path.is_file()}
+    answer = client.ask("POST", "/api/workspace/open", rewritten(packed, extra=[(member, "a,b\n1,2\n")]))
+    assert answer.status in (200, 400)
+    assert {path for path in root.rglob("*x*") if path.is_file()} - before == set()
+
+
+def test_links_in_an_archive_are_not_links_on_disk(client, packed, server):
+    data = rewritten(packed, extra=[(link("runs/r7/labels.npy"), "/etc/passwd"), (link("table/l.csv"), "/etc/passwd")])
+    client.post("/api/workspace/open", data)
+    assert not [path for path in server.loader.session().workspace.folder.rglob("*") if path.is_symlink()]
+
+
+@pytest.mark.parametrize(
+    "name, change",
+    [
+        ("info.json", edited(lambda info: info["clusters"][0].update(label=9))),
+        ("info.json", edited(lambda info: info.update(k="3"))),
+        ("info.json", edited(lambda info: info["fit"].update(options=5))),
+        ("info.json", edited(lambda info: info.update(clusters=[5]))),
+        ("labels.npy", lambda data: data[:-8]),
+        ("labels.npy", lambda data: data.replace(b"{'descr'", b"{'desc\n(")),
+        ("labels.npy", lambda data: data.replace(b"<i8", b"<f8")),
+        ("labels.npy", lambda data: data[:-8] + b"\xff" * 7 + b"\x7f"),
+        ("model.safetensors", lambda data: data[:50]),
+    ],
+)
+def test_a_stored_result_that_is_damaged_asks_for_another_run(client, packed, name, change):
+    client.post("/api/workspace/open", rewritten(packed, {f"runs/r1/{name}": change}))
+    answer = client.ask("GET", "/api/runs/r1/labels")
+    assert answer.status in (400, 409)
+    assert answer.error["message"].endswith(".")
+    assert client.fit(algorithm="kmeans", k=2)["id"] == "r2"
+
+
 def test_an_export_that_does_not_exist_is_an_error(client):
     client.post("/api/open", {"demo": "moons"})
-    assert client.get("/api/export/nothing", 404).error["message"]
+    assert client.get("/api/export/nothing", 400).error["message"]
     assert client.get("/api/export/python", 409).error["field"] == "run"
-    assert client.get("/api/export/python?run=nothing", 404).error["field"] == "run"
+    assert client.get("/api/export/python?run=r99", 404).error["field"] == "run"
 
 
 def test_the_script_runs_in_a_process_of_its_own(client, tmp_path):

@@ -164,16 +164,6 @@ def test_without_the_extra_one_sentence_says_what_to_install(monkeypatch, capsys
     assert capsys.readouterr().err == 'The app needs two more packages. Run: pip install "coterie[app]"\n'
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
-def test_any_address_is_answered_under_numbers_but_not_under_foreign_names(host):
-    from coterie.app.security import Guard
-
-    guard = Guard(None, "t", host, 80)
-    assert guard._is_own_host("192.168.1.7:80")
-    assert not guard._is_own_host("192.168.1.7:81")
-    assert not guard._is_own_host("evil.example:80")
-
-
 def test_events_end_when_the_server_stops(tmp_path):
     from coterie.app.server import Server
 

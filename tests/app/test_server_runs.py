@@ -44,6 +44,14 @@ def test_silhouettes_of_rows_average_to_those_of_their_clusters(penguins):
         ({"algorithm": "kmeans", "k": 0}, "k"),
         ({"algorithm": "kmeans", "k": [5, 2]}, "k"),
         ({"algorithm": "kmeans", "k": True}, "k"),
+        ({"algorithm": "kmeans", "k": 5000}, "k"),
+        ({"algorithm": "kmeans", "k": [2, 345]}, "k"),
+        ({"algorithm": "gmm", "k": 3, "options": {"covariance": "nothing"}}, "option:covariance"),
+        ({"algorithm": "kmeans", "k": 3, "options": {"tol": "x"}}, "option:tol"),
+        ({"algorithm": "kmeans", "k": 3, "options": {"tol": float("nan")}}, "option:tol"),
+        ({"algorithm": "kmeans", "k": 3, "options": {"tol": float("inf")}}, "option:tol"),
+        ({"algorithm": "kernel", "k": 3, "options": {"kernel": "nothing"}}, "option:kernel"),
+        ({"algorithm": "kmeans", "k": 3, "options": {"n_init": 10**9}}, "option:n_init"),
         ({"algorithm": "kmeans", "k": 3, "options": {"n_init": 0}}, "option:n_init"),
         ({"algorithm": "kmeans", "k": 3, "options": {"eps": 1.0}}, "option:eps"),
         ({"algorithm": "kmeans", "k": 3, "seed": -1}, "seed"),
@@ -63,10 +71,9 @@ def test_an_invalid_request_starts_nothing_and_names_its_control(penguins, reque
 @pytest.mark.parametrize(
     "request_, field",
     [
-        ({"algorithm": "kmeans", "k": 5000}, "k"),
-        ({"algorithm": "gmm", "k": 3, "options": {"covariance": "nothing"}}, "option:covariance"),
-        ({"algorithm": "kmeans", "k": 3, "options": {"tol": "x"}}, "option:tol"),
-        ({"algorithm": "kernel", "k": 3, "options": {"kernel": "nothing"}}, "option:kernel"),
+        ({"algorithm": "kmeans", "k": 343}, "k"),  # two rows of 344 are dropped
+        ({"algorithm": "balanced", "k": 3, "options": {"size_min": 300}}, "option:size_min"),
+        ({"algorithm": "fuzzy", "k": 3, "options": {"fuzzifier": 1}}, "option:fuzzifier"),
     ],
 )
 def test_an_error_during_a_run_is_a_sentence_beside_its_control(penguins, request_, field):

@@ -1,8 +1,16 @@
 """Other pages, other users, other names of this machine, and files outside the start folder."""
 
 import os
+import socket
+import stat
 
 import pytest
+
+from coterie.app.security import ENTER, Guard
+from coterie.app.server import Server
+from coterie.errors import ParameterError
+
+from .app_client import Client
 
 WRITES = [
     ("POST", "/api/open", {"demo": "moons"}),
@@ -16,8 +24,7 @@ READS = ["/", "/api/workspace", "/api/events", "/api/map", "/api/export/workspac
 
 def test_the_token_becomes_a_cookie_that_scripts_cannot_read_and_other_sites_do_not_send(client):
     answer = client.ask("GET", f"/?token={client.token}", Cookie=None)
-    assert answer.status == 303
-    assert answer.headers["location"] == "/"
+    assert (answer.status, answer.data.decode()) == (200, ENTER)
     cookie = answer.headers["set-cookie"]
     assert f"coterie_{client.port}={client.token}" in cookie
     assert "HttpOnly" in cookie
@@ -47,6 +54,59 @@ def test_nothing_can_be_read_without_the_cookie(client, path, cookie):
 @pytest.mark.parametrize("path", ["/", "/api/workspace"])
 def test_a_name_that_was_rebound_to_this_machine_is_refused_even_with_the_cookie(client, host, path):
     assert client.ask("GET", path, Host=host.format(port=client.port)).status == 421
+
+
+@pytest.mark.parametrize(
+    "host, port, own, others",
+    [
+        ("127.0.0.1", 80, ["127.0.0.1", "127.0.0.1:80", "localhost"], ["[::1]", "127.0.0.1:81", "a@127.0.0.1"]),
+        ("::1", 8000, ["[::1]:8000", "[0::0:1]:8000", "LOCALHOST:8000"], ["[::1]", "::1:8000", "[::2]:8000", "[::1"]),
+        ("::1", 80, ["[::1]", "[::1]:80"], ["[::1]:8000", "evil.example"]),
+        ("0.0.0.0", 80, ["192.168.1.7", "192.168.1.7:80", "[::1]"], ["192.168.1.7:81", "evil.example"]),
+        ("::", 81, ["192.168.1.7:81", "[fe80::1]:81"], ["192.168.1.7", "evil.example:81"]),
+    ],
+)  # fmt: skip
+def test_a_server_answers_under_the_address_that_browsers_write(host, port, own, others):
+    guard = Guard(None, "t", host, port, lambda: None)
+    assert [name for name in own if not guard._is_own_host(name)] == []
+    assert [name for name in others if guard._is_own_host(name)] == []
+
+
+@pytest.mark.skipif(not socket.has_ipv6, reason="this machine has no IPv6")
+def test_a_server_on_an_ipv6_address_answers_under_the_address_that_it_prints(tmp_path):
+    try:
+        server = Server(host="::1", state=tmp_path)
+    except ParameterError:
+        pytest.skip("this machine has no address ::1")
+    with server:
+        assert server.url.startswith(f"http://[::1]:{server.port}/?token=")
+        client, host = Client(server.port, server.token), f"[::1]:{server.port}"
+        client.address = "::1"
+        assert client.ask("GET", "/api/ping", Host=host).status == 204
+        client.ask("GET", "/api/workspace", Host=host)
+        assert client.ask("POST", "/api/open", {"demo": "moons"}, Host=host, Origin=f"http://{host}").status == 200
+
+
+def test_the_browser_gets_the_token_by_a_private_file_and_not_in_its_arguments(tmp_path, monkeypatch):
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    with Server(state=tmp_path / "state") as server:
+        server.invitation.open()
+        (uri,) = opened
+        (path,) = tmp_path.glob("coterie-app-*.html")
+        assert uri == path.as_uri()
+        assert server.token not in uri
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert server.url in path.read_text()
+        client = Client(server.port, server.token)
+        assert client.ask("GET", "/?token=wrong", Cookie=None).status == 401
+        assert path.exists()
+        assert client.ask("GET", f"/?token={server.token}", Cookie=None).status == 200
+        assert not path.exists()
+        server.invitation.open()
+    assert not list(tmp_path.glob("coterie-app-*.html"))
 
 
 def test_localhost_is_a_name_of_the_server(client):
@@ -145,8 +205,18 @@ def test_uploads_are_private(client, server):
     assert path.parent.stat().st_mode & 0o077 == 0
 
 
-def test_an_upload_that_is_too_large_is_refused_and_nothing_of_it_stays(client, server, monkeypatch):
-    monkeypatch.setattr("coterie.app.routes.MAX_UPLOAD", 1000)
+@pytest.fixture
+def small_uploads(monkeypatch):
+    from coterie.app import request_types
+
+    monkeypatch.setattr(request_types, "MAX_UPLOAD", 1000)
+    request_types.request_types.cache_clear()
+    yield
+    request_types.request_types.cache_clear()
+
+
+@pytest.mark.usefixtures("small_uploads")
+def test_an_upload_that_is_too_large_is_refused_and_nothing_of_it_stays(client, server):
     before = client.workspace()["revision"]
     for headers in ({}, {"Transfer_Encoding": "chunked"}):
         body = b"a,b\n" + b"1,2\n" * 1000
@@ -158,9 +228,8 @@ def test_an_upload_that_is_too_large_is_refused_and_nothing_of_it_stays(client, 
     assert not list(server.loader.session().store.folder.rglob("large.csv"))
 
 
-def test_a_request_that_is_too_large_is_refused(client, monkeypatch):
-    monkeypatch.setattr("coterie.app.routes.MAX_JSON", 100)
-    assert client.ask("POST", "/api/open", b"x" * 1000).status == 413
+def test_a_request_that_is_too_large_is_refused(client):
+    assert client.ask("POST", "/api/open", b"x" * (5 << 20)).status == 413
 
 
 @pytest.mark.parametrize("body", [b"", b"[1]", b"{", b"\xff\xfe", b'"text"'])

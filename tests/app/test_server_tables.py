@@ -293,9 +293,9 @@ def test_an_answer_that_was_computed_while_another_table_was_opened_is_not_sent(
     run = penguins.fit(algorithm="kmeans", k=2)["id"]
     labels_of, shown = views.labels_of, penguins.workspace()["table"]["id"]
 
-    def slow(session, *arguments):
+    def slow(session, **arguments):
         session.open_demo("moons")
-        return labels_of(session, run, *arguments[1:])
+        return labels_of(session, **arguments)
 
     monkeypatch.setattr(views, "labels_of", slow)
     answer = penguins.ask("GET", f"/api/runs/{run}/labels", X_Coterie_Table=shown)

@@ -1,8 +1,11 @@
 """`--report`, `--animate` and `coterie report`: pages beside the other files of a command, all of them or none."""
 
 import json
+import os
 import signal
 import sys
+from io import BytesIO
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -162,3 +165,20 @@ def test_a_signal_while_the_last_file_is_written_leaves_none(penguins, folder, p
 def test_a_column_of_very_many_labels_is_doubted(penguins, capsys):
     assert main(["report", "penguins.csv", "--labels", "body_mass_g", "--missing", "drop"]) == 0
     assert 'column "body_mass_g" has 94 different values: is it the column of the clusters?' in capsys.readouterr().err
+
+
+def test_a_file_name_that_is_not_utf8_has_a_report_with_a_command_and_a_reason_for_no_script(folder, capsys):
+    name = os.fsdecode(b"caf\xe9.csv")
+    try:
+        Path(name).write_text("a,b\n" + "".join(f"{i % 7},{i * i % 11}\n" for i in range(40)))
+    except OSError:
+        pytest.skip("file names must be UTF-8 here")
+    for command in (["fit", name, "-k", "2"], ["choose-k", name, "--budget", "quick"], ["compare", name, "-k", "2"]):
+        assert main([*command, "--report", "r.html", "--force", "-q"]) == 0
+    text = Path("r.html").read_text(encoding="utf-8")
+    assert "caf\\xe9.csv" in text
+    assert "rename it to have code that reads it" in text
+    pl.DataFrame({"a": [1.0, 2.0]}).write_parquet(parquet := BytesIO())
+    Path(name).with_suffix(".parquet").write_bytes(parquet.getvalue())
+    assert main(["info", str(Path(name).with_suffix(".parquet"))]) == 3
+    assert 'cannot read "caf\\xe9.parquet"' in capsys.readouterr().err

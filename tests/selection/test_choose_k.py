@@ -6,9 +6,10 @@ import pytest
 
 from coterie import GaussianMixture, KMeans, KMedians, choose_k
 from coterie.datasets import make_blobs
-from coterie.errors import InputError, ParameterError
+from coterie.errors import FitInterruptedWarning, InputError, ParameterError
 from coterie.selection import Vote, choose_k_criteria, mixture_table, sweep
 from coterie.selection.choose_k_criteria import CRITERIA
+from coterie.selection.estimator_sweeps import ESTIMATOR_SWEEPS, one_by_one
 from coterie.selection.votes import WEIGHTS, relative_support, total_support, vote
 
 pytestmark = pytest.mark.whole_search
@@ -323,3 +324,40 @@ def test_callbacks_get_the_vote_and_the_values_of_each_criterion():
     for name in ("silhouette", "gap", "icl", "prediction_strength"):
         assert seen[name].values == {k: row[name] for k, row in table.items() if row[name] is not None}
     assert seen["elbow"].values == {k: row["objective"] for k, row in table.items()}
+
+
+@pytest.mark.parametrize("interrupted", ["tendency", "silhouette", "gap"])
+def test_an_interrupt_keeps_the_criteria_so_far_and_recommends_more_than_one_cluster(monkeypatch, interrupted):
+    def ctrl_c(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(CRITERIA, interrupted, ctrl_c)
+    with pytest.warns(FitInterruptedWarning, match="criteria evaluated so far"):
+        result = choose_k(blobs(), range(1, 7), budget="quick", random_state=0)
+    assert result.is_stopped
+    assert result.best_number == 4
+    assert interrupted not in [vote.criterion for vote in result.votes]
+
+
+def test_an_interrupt_of_the_test_for_clusters_keeps_the_best_k_of_the_coarse_grid(monkeypatch):
+    def ctrl_c(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(choose_k_criteria, "early_tendency", ctrl_c)
+    with pytest.warns(FitInterruptedWarning):
+        result = choose_k(blobs(), budget="quick", random_state=0)
+    assert (result.is_stopped, result.ks.tolist(), result.recommended) == (True, [4], 4)
+
+
+def test_an_interrupt_before_two_clusters_are_fitted_is_passed_on(monkeypatch):
+    fit = KMedians.fit
+
+    def interrupted(model, *arguments, **options):
+        if model.n_clusters > 1:
+            raise KeyboardInterrupt
+        return fit(model, *arguments, **options)
+
+    monkeypatch.setattr(KMedians, "fit", interrupted)
+    monkeypatch.setitem(ESTIMATOR_SWEEPS, KMedians, one_by_one)
+    with pytest.raises(KeyboardInterrupt), pytest.warns(FitInterruptedWarning):
+        choose_k(blobs(), range(1, 7), estimator=KMedians(), budget="quick", random_state=0)

@@ -1,5 +1,6 @@
 """The algorithms and their options, with plain help, as the page shows them."""
 
+import math
 from typing import Any
 
 from coterie.algorithms import ALGORITHMS, OPTIONS, Algorithm
@@ -33,13 +34,14 @@ SUMMARIES = {
     "kmeans-dtw": "K-means of time series that may be shifted in time.",
     "kmedoids-dtw": "K-medoids of time series that may be shifted in time.",
 }
+Choices = dict[str, tuple[str, ...]]  # by algorithm
 METRICS = ("euclidean", "manhattan", "chebyshev", "cosine", "canberra", "braycurtis")
 # Title, type, choices, minimum and help of the options, by their names on the command line.
 OPTION_VIEWS: dict[str, tuple[str, str, tuple[str, ...] | None, float | None, str]] = {
     "n_init": ("Initialisations", "int", None, 1, "The fit starts this often; the best result is used."),
     "max_iter": ("Maximum iterations", "int", None, 1, "Iterations of each initialisation, at most."),
     "tol": ("Tolerance", "float", None, 0, "Stop when an iteration improves less than this."),
-    "search": ("Search", "choice", ("none", "fast", "global"), None, "Search for a better optimum after the fit."),
+    "search": ("Search", "choice", ("auto", "none", "fast"), None, "Search for a better optimum after the fit."),
     "covariance": (
         "Covariance", "choice", ("full", "tied", "diag", "spherical", "auto"), None,
         "Shape of the clusters: any ellipse, the same ellipse, axis-parallel, round, or chosen by BIC.",
@@ -56,10 +58,15 @@ OPTION_VIEWS: dict[str, tuple[str, str, tuple[str, ...] | None, float | None, st
     "min_samples": ("Neighbours", "int", None, 1, "Rows in the neighbourhood of a core row, itself included."),
     "min_cluster_size": ("Smallest cluster", "int", None, 2, "Rows in a cluster, at least."),
 }  # fmt: skip
-SEARCHES = {"kmeans": ("none", "fast", "global")}
-OTHER_SEARCHES = ("auto", "none", "fast")
-METRIC_CHOICES = {"kmedians": ("l1", "l2"), "kmeans-dtw": ("dtw", "softdtw", "euclidean")}
-COVARIANCES = {"bayes-gmm": ("full", "tied", "diag", "spherical")}
+SEARCHES: Choices = {"kmeans": ("none", "fast", "global")}
+METRIC_CHOICES: Choices = {"kmedians": ("l1", "l2"), "kmeans-dtw": ("dtw", "softdtw", "euclidean")}
+COVARIANCES: Choices = {"bayes-gmm": ("full", "tied", "diag", "spherical")}
+BY_ALGORITHM: dict[str, Choices] = {
+    "search": SEARCHES,
+    "metric": METRIC_CHOICES,
+    "covariance": COVARIANCES,
+}
+MOST_STARTS, LARGEST = 100_000, 1_000_000_000  # of `n_init`, and of other options
 
 
 def algorithm_views(n_rows: int | None) -> list[dict[str, Any]]:
@@ -89,14 +96,21 @@ def _problem(method: Algorithm, n_rows: int | None, free: int) -> str | None:
 
 def _option(name: str, method: Algorithm, option: str) -> dict[str, Any]:
     title, kind, choices, minimum, about = OPTION_VIEWS[option]
-    by_algorithm = {
-        "search": SEARCHES.get(name, OTHER_SEARCHES), "metric": METRIC_CHOICES.get(name, choices),
-        "covariance": COVARIANCES.get(name, choices),
-    }  # fmt: skip
-    choices = by_algorithm.get(option, choices)
+    choices = BY_ALGORITHM.get(option, {}).get(name, choices)
     default = {**method.build().get_params(deep=False), **method.defaults}.get(OPTIONS[option])
     is_plain = isinstance(default, str | int | float | bool | None)
     return {
         "name": option, "title": title, "type": kind, "default": default if is_plain else str(default),
-        "choices": None if choices is None else list(choices), "min": minimum, "max": None, "help": about,
+        "choices": None if choices is None else list(choices), "min": minimum,
+        "max": most_of(option) if kind == "int" else None, "help": about,
     }  # fmt: skip
+
+
+def choices_of(option: str) -> tuple[str, ...]:
+    """The choices of an option, of any algorithm."""
+    return tuple(dict.fromkeys(sum(BY_ALGORITHM.get(option, {}).values(), OPTION_VIEWS[option][2] or ())))
+
+
+def most_of(option: str) -> float:
+    """The largest value of an option that is a number."""
+    return MOST_STARTS if option == "n_init" else LARGEST if OPTION_VIEWS[option][1] == "int" else math.inf

@@ -8,6 +8,7 @@ import numpy as np
 from coterie.core.arrays import Array
 
 ALIGNMENT = 8
+MAX_CLUSTERS = (1 << 16) - 2  # that 16-bit codes can tell apart, with one code for no cluster
 HEADER_LENGTH = np.dtype("<u4")
 
 

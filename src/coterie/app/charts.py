@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from coterie.app.execution import Outcome, job_of
-from coterie.app.failures import FieldError, NotAvailable, in_page
+from coterie.app.failures import NotAvailable, in_page
 from coterie.app.run_views import names_of
 from coterie.app.session import Session
 from coterie.app.state import Run
@@ -27,13 +27,11 @@ from coterie.report.html.sections import reliability as reliability_section
 from coterie.web.markup import joined, tag
 
 
-def chart_of(session: Session, run_id: str, name: str) -> str:
+def chart_of(session: Session, run: str, name: str) -> str:
     """A chart of a run by its name."""
-    if name not in CHARTS:
-        raise FieldError(f"there is no chart {name!r}: use one of {', '.join(CHARTS)}.", None, 404)
-    outcome, run = session.outcome(run_id), session.run(run_id)
+    outcome, known = session.outcome(run), session.run(run)
     try:
-        return in_page(str(CHARTS[name](session, run, outcome)), outcome.prepared.prepared.table.columns)
+        return in_page(str(CHARTS[name](session, known, outcome)), outcome.prepared.prepared.table.columns)
     except NotAvailable as error:
         return str(tag("p", str(error), cls="muted"))
 

@@ -24,19 +24,19 @@ MAX_CATEGORIES = 12
 SAMPLE = 200_000  # rows of distributions
 
 
-def cluster_of(session: Session, run_id: str, label: str) -> dict[str, Any]:
-    outcome, run, table = session.outcome(run_id), session.run(run_id), session.open_table()
+def cluster_of(session: Session, run: str, label: int) -> dict[str, Any]:
+    outcome, known, table = session.outcome(run), session.run(run), session.open_table()
     content = outcome.content
-    summary = None if content is None else next((c for c in content.clusters if str(c.label) == label), None)
+    summary = None if content is None else next((c for c in content.clusters if c.label == label), None)
     if content is None or summary is None:
         raise NotAvailable(f"There is no cluster {label} with rows in this run.", f"cluster:{label}")
     labels = content.result.labels
-    members = np.flatnonzero(labels == summary.label)
+    members = np.flatnonzero(labels == label)
     typical, untypical = _examples(outcome, members)
     k = content.result.k
     return plain({
-        **cluster_view(summary), "name": names_of(run, k)[summary.label], "color": colors_of(run, k)[summary.label],
-        "distributions": _distributions(session, labels, summary.label),
+        **cluster_view(summary), "name": names_of(known, k)[label], "color": colors_of(known, k)[label],
+        "distributions": _distributions(session, labels, label),
         "typical": {"columns": table.table.columns, "rows": row_views(table, typical, outcome)},
         "untypical": {"columns": table.table.columns, "rows": row_views(table, untypical, outcome)},
     })  # fmt: skip

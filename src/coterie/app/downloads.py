@@ -33,22 +33,24 @@ class Download:
     data: bytes
     media_type: str = BINARY
     reason: str | None = None
+    is_shown: bool = False  # on the page, not saved
 
     def shown(self) -> dict[str, Any]:
         """The text for the page."""
-        return {"reason": self.reason} if self.reason is not None else {"text": self.data.decode()}
+        return {"reason": self.reason} if self.reason is not None else {"text": self.data.decode(errors="replace")}
 
 
-def export(session: Session, kind: str, run_id: str | None) -> Download:
+def export(session: Session, kind: str, run: str | None = None, show: str = "0") -> Download:
     """The file of that kind for a run; by default the current one."""
+    return replace(_download(session, kind, run or session.history.now.current), is_shown=show == "1")
+
+
+def _download(session: Session, kind: str, run_id: str | None) -> Download:
     if kind == "workspace":
         session.open_table()
         assert session.workspace is not None
         assert session.source is not None
         return Download(f"{Path(session.source.name).stem}{SUFFIX}", session.workspace.packed())
-    if kind not in EXPORTS:
-        raise FieldError(f"there is no export {kind!r}: use one of {', '.join((*EXPORTS, 'workspace'))}.", None, 404)
-    run_id = run_id or session.history.now.current
     if run_id is None:
         raise FieldError("There is no run to export: start one first.", "run", 409)
     run, outcome = session.run(run_id), session.outcome(run_id)

@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from coterie.algorithms import algorithm_of
+from coterie.app.blob import MAX_CLUSTERS
 from coterie.app.failures import FieldError
 from coterie.app.open_table import OpenTable, Prepared
 from coterie.app.preparation_options import options_for
@@ -14,7 +15,9 @@ from coterie.app.state import Run
 from coterie.core.arrays import Array
 from coterie.core.progress import Callback, silent
 from coterie.core.protocols import Traceable
+from coterie.errors import InputError
 from coterie.hierarchy.agglomerative import AgglomerativeClustering, cuts
+from coterie.interrupts import Request
 from coterie.jobs import ChooseJob, Job, choose_k_job, fit_job
 from coterie.jobs.choose_k_job import reusable_sweep
 from coterie.jobs.fit_job import ClusteredTable
@@ -22,6 +25,9 @@ from coterie.jobs.fitting import fit, fitted_model, from_sweep, sample_rows, sco
 from coterie.report.build.fitted_model import FittedModel
 from coterie.report.results import Choice, ChoiceResult, CriterionVote
 from coterie.selection import ChooseK
+
+if TYPE_CHECKING:
+    from coterie.app.store import Workspace
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,22 +77,33 @@ def check_run(run: Run, path: Path) -> None:
         fit_job.check_job(job_of(run, path))
 
 
-def execute(run: Run, table: OpenTable, parent: Outcome | None, callback: Callback) -> Outcome:
-    """Run a run; `parent` is the outcome of the run that it was made from."""
+def execute(run: Run, table: OpenTable, parent: Outcome | None, callback: Callback, interrupt: Request) -> Outcome:
+    """Run a run; `parent` is the outcome of the run that it was made from. An interrupt keeps the best result so far.
+
+    What describes a result is not interrupted.
+    """
     prepared = table.prepared(run.preparation, run.algorithm, callback)
     job = None if run.kind == "choose" else job_of(run, table.path)
     if job is None:
-        comparison, details = choose_k_job.evaluate(
-            choose_job_of(run, table.path), table.table, prepared.prepared, callback
-        )
+        with interrupt.listening():
+            comparison, details = choose_k_job.evaluate(
+                choose_job_of(run, table.path), table.table, prepared.prepared, callback
+            )
         return Outcome(prepared, None, comparison, details)
     if run.kind == "merge" and parent is not None and parent.content is not None:
         return Outcome(prepared, merged(run, job, parent.content, callback))
-    fitted = _quick_fit(run, job, parent, prepared)
-    if fitted is not None:
-        content = fit_job.describe(job, table.table, prepared.prepared, fitted, None, None, callback)
+    quick = _quick_fit(run, job, parent, prepared)
+    fit_and_choice: tuple[FittedModel, Choice | None, ChooseK | None]
+    if quick is not None:
+        fit_and_choice = quick, None, None
     else:
-        content = fit_job.cluster(job, table.table, prepared.prepared, callback, recorded=is_watchable(run.algorithm))
+        with interrupt.listening():
+            fit_and_choice = fit_job.fit_clusters(
+                job, prepared.prepared, callback, recorded=is_watchable(run.algorithm)
+            )
+    content = fit_job.describe(job, table.table, prepared.prepared, *fit_and_choice, callback)
+    if content.result.k > MAX_CLUSTERS:
+        raise InputError(f"{content.result.k:,} clusters were found, and the app shows at most {MAX_CLUSTERS:,}.")
     return Outcome(prepared, content, details=content.details)
 
 
@@ -146,13 +163,11 @@ def recording_of(run: Run, outcome: Outcome, path: Path) -> Any:
     return content.fitted.recording
 
 
-def restored(
-    run: Run, table: OpenTable, labels: Array, model: Any, info: dict[str, Any], parent: Outcome | None
-) -> Outcome:
+def restored(run: Run, table: OpenTable, workspace: "Workspace", info: dict[str, Any]) -> Outcome:
     """The outcome of a run that was stored: its labels and its model, described again."""
     prepared = table.prepared(run.preparation, run.algorithm)
-    if len(labels) != prepared.prepared.rows.n:
-        raise FieldError("The table has changed since this run: run it again.", "run", 409)
+    labels = workspace.run_labels(run.id, prepared.prepared.rows.n, info["k"] or 0)
+    model = workspace.run_model(run.id)
     stored = info["fit"]
     fitted = FittedModel(
         model=model, labels=labels, scores=info["scores"], iterated=None if info["iterations"] is None else model,

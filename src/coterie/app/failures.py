@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any
 
+from coterie.core.formatting import escaped
 from coterie.errors import ClusterError, InputError, NotConvergedError, ParameterError
 
 EXPECTED = (InputError, ParameterError, ClusterError, NotConvergedError)
@@ -57,7 +58,7 @@ def as_error(error: BaseException, options: Any = (), columns: Any = ()) -> dict
     if isinstance(error, FieldError):
         return {"message": _sentence(str(error)), "field": error.field}
     if isinstance(error, OSError) and error.filename is not None:
-        return {"message": f'Cannot use "{error.filename}": {error.strerror}.', "field": "file"}
+        return {"message": f'Cannot use "{escaped(error.filename)}": {error.strerror}.', "field": "file"}
     if isinstance(error, MemoryError):
         return {"message": "There is not enough memory. Use fewer columns, or a sample of the rows.", "field": None}
     if not isinstance(error, EXPECTED):

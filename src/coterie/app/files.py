@@ -7,9 +7,11 @@ import tempfile
 from pathlib import Path
 
 from coterie.app.failures import FieldError
+from coterie.core.formatting import escaped
 from coterie.data.tables.suffixes import READABLE
 
 MAX_NAME = 120  # characters of the name of an upload
+MAX_PATH = 4096  # characters of a path, or of the name of a column
 MAX_LISTED = 200  # tables of the start folder that are listed
 INVALID = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]')
 
@@ -39,31 +41,37 @@ def private_folder(path: Path) -> Path:
 
 
 def table_below(folder: Path, name: str) -> Path:
-    """The path of a table below the start folder; links and ``..`` must not lead out of it."""
+    """The path of a table below the start folder; links and ``..`` must not lead out of it.
+
+    The error is the same for files that do not exist and files elsewhere, so that it tells nothing about these.
+    """
     root = folder.resolve()
     try:
-        path = (root / name).resolve(strict=True)
+        given = next((path for path in _tables(root) if path.name != name and escaped(path.name) == name), root / name)
+        path = given.resolve()
+        if path.is_relative_to(root) and path.is_file():
+            return path
     except (OSError, ValueError, RuntimeError):
-        raise FieldError(f'no file "{name}" in the folder of the app: "{root}".', "file") from None
-    if not path.is_relative_to(root):
-        raise FieldError(
-            f'"{name}" is not below the folder of the app, "{root}": start coterie app there, or drop it.', "file"
-        )
-    if not path.is_file():
-        raise FieldError(f'"{name}" is not a file.', "file")
-    return path
+        pass
+    raise FieldError(
+        f'no table "{name}" below the folder of the app, "{escaped(root)}": start coterie app in its '
+        "folder, or drop it on the page.", "file"
+    )  # fmt: skip
 
 
 def tables_in(folder: Path) -> list[str]:
     """Names of the tables in the start folder."""
+    return sorted(escaped(path.name) for path in _tables(folder))[:MAX_LISTED]
+
+
+def _tables(folder: Path) -> list[Path]:
     try:
-        names = sorted(
-            entry.name for entry in os.scandir(folder)
+        return [
+            Path(entry.path) for entry in os.scandir(folder)
             if not entry.name.startswith(".") and Path(entry.name).suffix.lower() in READABLE and entry.is_file()
-        )  # fmt: skip
+        ]  # fmt: skip
     except OSError:
         return []
-    return names[:MAX_LISTED]
 
 
 def upload_name(name: str) -> str:

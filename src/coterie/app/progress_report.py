@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from coterie.algorithms import algorithm_of
 from coterie.app.events import Events
-from coterie.app.execution import centers_of, has_tree
+from coterie.app.execution import centers_of
 from coterie.app.maps import Axes, principal_axes
 from coterie.app.open_table import OpenTable
 from coterie.app.run_views import LiveRun, criterion_view
@@ -20,27 +19,17 @@ INTERVAL = 0.1  # seconds between events
 HISTORY = 200  # objectives of a restart that an event has
 
 
-class RunCancelled(Exception):
-    """A run was cancelled, and has no result so far."""
-
-
 class ProgressReport:
     """A callback for jobs. It returns True to stop a fit with the best result so far."""
 
     def __init__(self, run: Run, live: LiveRun, events: Events, table: OpenTable) -> None:
         self.run, self.live, self.events, self.table = run, live, events, table
-        # Trees and densities have no result before they are complete.
-        self.has_partial_result = not (has_tree(run.algorithm) or algorithm_of(run.algorithm).finds_k)
         self.last_progress = self.last_step = 0.0
         self.restart, self.iteration = -1, 0
         self.objectives: list[float] = []
         self._axes: Axes | None = None
 
     def __call__(self, progress: Progress) -> bool:
-        if self.live.cancel.is_set():
-            if not self.has_partial_result:
-                raise RunCancelled
-            return True
         if isinstance(progress.stats, CriterionResult):
             self._criterion(progress.stats)
         if progress.objective is not None:
@@ -53,7 +42,7 @@ class ProgressReport:
                 "stage": stage, "done": progress.done, "total": progress.total, "left": _finite(progress.left),
             }  # fmt: skip
             self._publish("progress", self.live.progress)
-        return self.live.cancel.is_set()
+        return self.live.is_cancelled
 
     def _step(self, progress: Progress) -> None:
         if progress.run != self.restart:

@@ -1,6 +1,6 @@
 """Rows of the table with their clusters, sorted, filtered and in pages."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,22 +17,23 @@ from coterie.preparation.column_selection import DISTANCE, PROBABILITY
 BY_RUN = ("cluster", "distance", "silhouette")
 
 
-def rows(session: Session, query: Mapping[str, Any]) -> dict[str, Any]:
-    """One page of rows: `offset`, `count`, `sort`, `cluster`, `q` and the rows themselves select it."""
-    table, run_id = session.open_table(), query.get("run") or None
-    outcome = None if run_id is None else session.outcome(str(run_id))
+def rows(
+    session: Session, run: str | None = None, offset: int = 0, count: int = 100, sort: str = "",
+    body: bytes | None = None, **selected: Any,
+) -> dict[str, Any]:  # fmt: skip
+    """One page of rows; `selected` by `cluster`, `q` and `rows`, and by `body`, a bit for each displayed row."""
+    table = session.open_table()
+    outcome = None if run is None else session.outcome(run)
     outcome = None if outcome is None or outcome.content is None else outcome
-    offset, count = _number(query, "offset", 0), min(_number(query, "count", 100), MAX_PAGE)
-    mask = _mask(table, query, outcome)
-    sort = str(query.get("sort") or "")
+    mask = _mask(table, outcome, body, **selected)
     order = None if not sort else _order(table, sort, outcome)
     if order is None:
-        selected = np.flatnonzero(mask) if mask is not None else np.arange(table.table.n_rows)
+        numbers = np.flatnonzero(mask) if mask is not None else np.arange(table.table.n_rows)
     else:
-        selected = order if mask is None else order[mask[order]]
-    chosen = selected[offset : offset + count]
+        numbers = order if mask is None else order[mask[order]]
+    chosen = numbers[offset : offset + min(count, MAX_PAGE)]
     views = plain(row_views(table, chosen, outcome))
-    return {"total": len(selected), "columns": table.table.columns, "rows": views}
+    return {"total": len(numbers), "columns": table.table.columns, "rows": views}
 
 
 def row_views(table: OpenTable, chosen: Array, outcome: Outcome | None) -> list[dict[str, Any]]:
@@ -86,22 +87,22 @@ def rows_of_bits(table: OpenTable, bits: bytes) -> Array:
     return _at(table.displayed[np.flatnonzero(selected)], table.table.n_rows)
 
 
-def _mask(table: OpenTable, query: Mapping[str, Any], outcome: Outcome | None) -> Array | None:
+def _mask(
+    table: OpenTable, outcome: Outcome | None, bits: bytes | None, *, cluster: int | None = None, q: str = "",
+    rows: Sequence[int] = (),
+) -> Array | None:  # fmt: skip
     """Mask of the rows that are selected; None: all rows."""
-    n, masks = table.table.n_rows, []
-    if query.get("bits") is not None:
-        masks.append(rows_of_bits(table, query["bits"]))
-    if query.get("rows"):
-        masks.append(_at(np.array([_row(row, n) for row in query["rows"]], dtype=np.int64), n))
-    if query.get("q"):
-        masks.append(table.matching(str(query["q"])))
-    if query.get("cluster") not in (None, ""):
+    masks = []
+    if bits is not None:
+        masks.append(rows_of_bits(table, bits))
+    if rows:
+        masks.append(_at(np.array(rows), table.table.n_rows))
+    if q:
+        masks.append(table.matching(q))
+    if cluster is not None:
         if outcome is None or outcome.content is None:
             raise FieldError("Rows of a cluster need a run with clusters.", "run")
-        text = str(query["cluster"])
-        if not text.removeprefix("-").isdecimal():
-            raise FieldError(f"cluster must be a number; got {text!r}.", "run")
-        masks.append(outcome.content.result.labels == int(text))
+        masks.append(outcome.content.result.labels == cluster)
     return None if not masks else np.logical_and.reduce(masks)
 
 
@@ -128,17 +129,3 @@ def _at(rows: Array, n: int) -> Array:
     mask = np.zeros(n, dtype=bool)
     mask[rows] = True
     return mask
-
-
-def _row(value: Any, n: int) -> int:
-    text = str(value)
-    if not text.isdecimal() or int(text) >= n:
-        raise FieldError(f"rows must be numbers from 0 to {n - 1}; got {text!r}.", "rows")
-    return int(text)
-
-
-def _number(query: Mapping[str, Any], name: str, default: int) -> int:
-    text = str(query.get(name, default))
-    if not text.isdecimal():
-        raise FieldError(f"{name} must be a whole number of at least 0; got {text!r}.", "rows")
-    return int(text)

@@ -1,46 +1,26 @@
 """Requests of pages as runs: new ones, those made from another run, and edits of clusters. Nothing is computed here."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from coterie.algorithms import algorithm_of
 from coterie.app.execution import has_tree
 from coterie.app.failures import FieldError
-from coterie.app.request_values import (
-    cluster_colors,
-    cluster_label,
-    cluster_names,
-    finds_k,
-    merged_groups,
-    number_of_clusters,
-    whole_number,
-)
-from coterie.app.run_views import names_of
-from coterie.app.state import History, Run
+from coterie.app.run_views import colors_of, names_of
+from coterie.app.state import Run
 
 
 def requested_run(request: Mapping[str, Any], run_id: str, preparation: dict[str, Any]) -> Run:
     """A fit, or a comparison of numbers of clusters."""
-    algorithm = request.get("algorithm", "kmeans")
-    options = request.get("options", {})
-    if not isinstance(options, Mapping) or not isinstance(algorithm, str):
-        raise FieldError("options must be names with values.", "algorithm")
-    return Run(
-        run_id,
-        kind="choose" if request.get("kind") == "choose" else "fit",
-        algorithm=algorithm,
-        k="auto" if finds_k(algorithm) else number_of_clusters(request.get("k", "auto")),
-        options=dict(options),
-        preparation=preparation,
-        seed=whole_number(request.get("seed", 0), "seed"),
-        sample=whole_number(request.get("sample"), "sample"),
-        budget=request.get("budget", "normal"),
-    )
+    run = Run(run_id, **{"kind": "fit", "algorithm": "kmeans", "k": "auto", **request}, preparation=preparation)
+    return replace(run, k="auto") if algorithm_of(run.algorithm).finds_k else run
 
 
-def child_of(run: Run, run_id: str, kind: str, k: Any) -> Run:
+def child_of(run: Run, run_id: str, kind: str, k: int) -> Run:
     """Another number of clusters from the same fits: one K of a comparison, or another cut of a tree."""
-    return replace(run, id=run_id, kind=kind, k=whole_number(k, "k"), parent=run.id, names={}, colors={})
+    return replace(run, id=run_id, kind=kind, k=k, parent=run.id, names={}, colors={})
 
 
 def check_has_tree(run: Run) -> None:
@@ -50,26 +30,52 @@ def check_has_tree(run: Run) -> None:
 
 def edited(run: Run, changes: Mapping[str, Any], k: int) -> tuple[Run, str]:
     """The run with other names or colours of its clusters, and the action in words."""
-    if "rename" in changes:
-        names = {**run.names, **cluster_names(changes["rename"], k)}
+    ((action, values),) = changes.items()
+    _check_labels(values, k)
+    if action == "rename":
+        names = {**run.names, **{label: " ".join(name.split()) for label, name in values.items()}}
         run = replace(run, names={label: name for label, name in names.items() if name and name != label})
-        shown = names_of(run, k)
-        repeated = next((name for name in shown if shown.count(name) > 1), None)
+        repeated = next((name for name, count in Counter(names_of(run, k)).items() if count > 1), None)
         if repeated is not None:
             raise FieldError(f'Two clusters would be called "{repeated}": use different names.', "names")
-        return run, f"rename cluster {next(iter(changes['rename']), '')}"
-    if "recolor" in changes:
-        colors = {**run.colors, **cluster_colors(changes["recolor"], k)}
-        run = replace(run, colors={label: color for label, color in colors.items() if color})
-        return run, f"recolour cluster {next(iter(changes['recolor']), '')}"
-    raise FieldError("an edit is one of rename, recolor and merge.", "run")
+        return run, f"rename cluster {next(iter(values), '')}"
+    colors = {**run.colors, **values}
+    run = replace(run, colors={label: color for label, color in colors.items() if color})
+    return run, f"recolour cluster {next(iter(values), '')}"
 
 
-def merged(run: Run, labels: Any, k: int, history: History) -> tuple[Run, str]:
+def merged(run: Run, run_id: str, labels: list[int], k: int) -> tuple[Run, str]:
     """A new run in which some clusters are one, and the action in words."""
-    if not isinstance(labels, list) or len(set(map(str, labels))) < 2:
-        raise FieldError("Select at least two clusters to merge.", "run")
-    chosen = sorted({cluster_label(label, k) for label in labels})
+    _check_labels(labels, k)
+    chosen = sorted(labels)
     groups, names, colors = merged_groups(run, chosen, k)
-    child = replace(run, id=history.new_id(), kind="merge", parent=run.id, groups=groups, names=names, colors=colors)
+    child = replace(run, id=run_id, kind="merge", parent=run.id, groups=groups, names=names, colors=colors)
     return child, f"merge clusters {', '.join(map(str, chosen))}"
+
+
+def _check_labels(labels: Iterable[Any], k: int) -> None:
+    for label in labels:
+        if int(label) >= k:
+            raise FieldError(f"there is no cluster {label}: labels are 0 to {k - 1}.", f"cluster:{label}")
+
+
+def merged_groups(run: Run, chosen: list[int], k: int) -> tuple[list[int], dict[str, str], dict[str, str]]:
+    """The new label of each label, and the names and colours that stay; merged clusters take those of the first."""
+    groups: list[int] = []
+    last = -1
+    for label in range(k):
+        if label in chosen[1:]:
+            groups.append(groups[chosen[0]])
+        else:
+            last += 1
+            groups.append(last)
+    names = {
+        str(groups[int(label)]): name for label, name in reversed(run.names.items()) if int(label) not in chosen[1:]
+    }
+    shown = [run.names.get(str(label)) for label in chosen]
+    if any(shown):
+        names[str(groups[chosen[0]])] = " + ".join(
+            name or str(label) for name, label in zip(shown, chosen, strict=True)
+        )
+    colors = {str(groups[label]): color for label, color in enumerate(colors_of(run, k)) if label not in chosen[1:]}
+    return groups, names, colors

@@ -1,13 +1,13 @@
 """Runs as JSON: what is stored about a result, and what the page shows of it."""
 
 from dataclasses import asdict, dataclass, field
-from threading import Event
 from typing import Any
 
 from coterie.algorithms import algorithm_of
 from coterie.app.execution import Outcome, has_tree, is_watchable
 from coterie.app.failures import in_page
 from coterie.app.state import Run
+from coterie.interrupts import Request
 from coterie.palette import colours
 from coterie.plots.display import plain
 from coterie.report.html.report import Absent
@@ -25,7 +25,13 @@ class LiveRun:
     error: dict[str, Any] | None = None
     progress: dict[str, Any] | None = None
     info: dict[str, Any] | None = None  # as stored
-    cancel: Event = field(default_factory=Event)
+    is_cancelled: bool = False
+    interrupt: Request = field(default_factory=Request)
+
+    def cancel(self) -> None:
+        """Stop with the best result so far, at the next check for interrupts."""
+        if self.status in ("queued", "running"):
+            self.is_cancelled = self.interrupt.pending = True
 
 
 def info_of(outcome: Outcome, run: Run, *, stopped: bool, seconds: float) -> dict[str, Any]:
@@ -80,8 +86,8 @@ def cluster_view(cluster: ClusterSummary) -> dict[str, Any]:
 def run_view(run: Run, live: LiveRun, options: dict[str, Any] | None) -> dict[str, Any]:
     """A run as it is in the list of runs; `options` are those of the preparation now."""
     info = live.info or {}
-    method, k = algorithm_of(run.algorithm), info.get("k")
-    k = k if k is not None or not isinstance(run.k, int) else run.k
+    method, n_clusters = algorithm_of(run.algorithm), info.get("k") or 0
+    k = n_clusters or (run.k if isinstance(run.k, int) else None)
     choice = info.get("choice")
     return {
         "id": run.id, "kind": run.kind, "title": title_of(run, k), "algorithm": run.algorithm, "k": k,
@@ -89,7 +95,7 @@ def run_view(run: Run, live: LiveRun, options: dict[str, Any] | None) -> dict[st
         "status": live.status, "stopped": live.stopped, "error": live.error,
         "progress": live.progress if live.status in ("queued", "running") else None,
         "scores": info.get("scores", {}), "silhouette": info.get("silhouette"), "noise": info.get("noise"),
-        "sizes": info.get("sizes", []), "names": names_of(run, k or 0), "colors": colors_of(run, k or 0),
+        "sizes": info.get("sizes", []), "names": names_of(run, n_clusters), "colors": colors_of(run, n_clusters),
         "parent": run.parent, "key": info.get("key"), "converged": info.get("converged"),
         "iterations": info.get("iterations"), "watch": run.kind != "merge" and is_watchable(run.algorithm),
         "tree": run.kind != "merge" and has_tree(run.algorithm), "finds_k": method.finds_k,

@@ -5,17 +5,18 @@ import ipaddress
 import socket
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlsplit
 
 from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+HTTP = 80  # the port of addresses without one
 SAFE_METHODS = ("GET", "HEAD")
 HEADER = "x-coterie"  # a page of another origin cannot set it without the permission of the server
 HEADERS = {
@@ -28,17 +29,19 @@ HEADERS = {
     "Content-Security-Policy": "frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
 }
 
+# The page itself asks for the page: after a redirection of another page, or of a file, browsers leave the cookie out.
+ENTER = '<!doctype html><meta http-equiv="refresh" content="0; url=/"><link rel="icon" href="data:,">'
+
 
 class Guard:
     """Middleware that answers requests of other pages, other users and other host names with an error."""
 
-    def __init__(self, app: Application, token: str, host: str, port: int) -> None:
-        self.app, self.token, self.port = app, token, port
+    def __init__(self, app: Application, token: str, host: str, port: int, on_entry: Callable[[], None]) -> None:
+        self.app, self.token, self.port, self.on_entry = app, token, port, on_entry
         self.cookie = f"coterie_{port}"  # browsers send cookies to all ports of a host
         self.any_address = host in ("0.0.0.0", "::")
-        self.hosts = {f"{name}:{port}" for name in ("127.0.0.1", "localhost", host)}
-        if self.any_address:
-            self.hosts |= {f"{socket.gethostname()}:{port}", f"{socket.getfqdn()}:{port}"}
+        names = (socket.gethostname(), socket.getfqdn()) if self.any_address else (host,)
+        self.names = {_address(name) or name.lower() for name in ("127.0.0.1", "localhost", *names)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -66,7 +69,8 @@ class Guard:
         if scope["path"] == "/" and method == "GET" and tokens is not None:
             if not hmac.compare_digest(tokens[0].encode(), self.token.encode()):
                 return _error(401, "The token is wrong. Use the address that the server printed when it started.")
-            response = RedirectResponse("/", status_code=303)
+            self.on_entry()
+            response = HTMLResponse(ENTER)
             response.set_cookie(self.cookie, self.token, httponly=True, samesite="strict", path="/")
             return response
         cookie = cookie_parser(headers.get("cookie", "")).get(self.cookie, "")
@@ -81,18 +85,23 @@ class Guard:
 
     def _is_own_host(self, host: str) -> bool:
         """Whether the name is that of this server; a page that rebinds its DNS name to this machine has another."""
-        if host in self.hosts:
-            return True
-        name, _, port = host.rpartition(":")
-        return self.any_address and port == str(self.port) and _is_address(name.strip("[]"))
+        try:
+            parts = urlsplit(f"//{host}")
+            name, port = parts.hostname or "", parts.port or HTTP
+        except ValueError:
+            return False
+        if parts.netloc != host or "@" in host or port != self.port:
+            return False
+        address = _address(name)
+        return (address or name) in self.names or (self.any_address and address is not None)
 
 
-def _is_address(text: str) -> bool:
+def _address(text: str) -> str | None:
+    """An address in numbers as browsers write it, without brackets; None for a name."""
     try:
-        ipaddress.ip_address(text)
+        return str(ipaddress.ip_address(text))
     except ValueError:
-        return False
-    return True
+        return None
 
 
 def _error(status: int, message: str) -> JSONResponse:

@@ -21,13 +21,13 @@ MAX_COLUMNS = 40
 MAX_CATEGORIES = 6  # of a column, the most frequent ones
 
 
-def selected_means(session: Session, run_id: str, bits: bytes) -> dict[str, Any]:
+def selected_means(session: Session, run: str, body: bytes) -> dict[str, Any]:
     """Means of the columns that a run uses; missing values are left out and counted, in rows that it drops too.
 
     Rows have their weights, and differences are those of transformed values, as in the profiles of clusters.
     """
-    preparation, table = session.outcome(run_id).prepared.prepared.preparation, session.open_table()
-    is_selected, weight = rows_of_bits(table, bits), session.run(run_id).preparation.get("weight")
+    preparation, table = session.outcome(run).prepared.prepared.preparation, session.open_table()
+    is_selected, weight = rows_of_bits(table, body), session.run(run).preparation.get("weight")
     codes, w = np.where(is_selected, 0, -1), None if weight is None else numbers_of(table.table.column(weight))
     readable = converted(table.table, preparation.readings)
     columns: list[dict[str, Any]] = []

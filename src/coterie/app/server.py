@@ -1,8 +1,10 @@
 """The server of the app: it listens first, then loads the libraries while the browser opens."""
 
+import os
 import secrets
 import socket
 import sys
+import tempfile
 import threading
 import webbrowser
 from pathlib import Path
@@ -32,6 +34,31 @@ class _Uvicorn(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
+class Invitation:
+    """A private file that leads the browser to an address, which other users could see in the arguments of processes.
+
+    It is in the home folder, and not hidden there: browsers in a sandbox can read no other private files.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.path: Path | None = None
+
+    def open(self) -> None:
+        """Write the file, which only this user can read, and open it in the browser."""
+        home = Path.home()
+        folder = home if os.access(home, os.W_OK) else None
+        descriptor, name = tempfile.mkstemp(".html", "coterie-app-", folder)
+        self.path = Path(name)
+        with open(descriptor, "w", encoding="utf-8") as file:
+            file.write(f'<!doctype html><meta http-equiv="refresh" content="0; url={self.url}">')
+        webbrowser.open(self.path.as_uri())
+
+    def delete(self) -> None:
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+
+
 class Server:
     """A server in a thread of this process: ``with Server(state=folder) as server: ...``.
 
@@ -58,7 +85,8 @@ class Server:
         self.port = int(self.socket.getsockname()[1])
         self.events = Events()
         self.loader = SessionLoader(self.events, folder or Path.cwd(), state, path)
-        app = application(self.loader, self.events, self.token, host, self.port)
+        self.invitation = Invitation(self.url)
+        app = application(self.loader, self.events, self.token, host, self.port, self.invitation.delete)
         config = uvicorn.Config(
             app, log_level="error", access_log=False, lifespan="off", server_header=False, date_header=False,
             timeout_graceful_shutdown=SHUTDOWN, ws="none",
@@ -88,7 +116,7 @@ class Server:
             )  # fmt: skip
         self.loader.start()
         if browser:
-            threading.Thread(target=webbrowser.open, args=(self.url,), daemon=True).start()
+            threading.Thread(target=self.invitation.open, daemon=True).start()
         else:
             print("Open this address in a browser. Ctrl-C stops the server.", file=sys.stderr)
         try:
@@ -118,6 +146,7 @@ class Server:
 
     def _close(self) -> None:
         self.events.close()
+        self.invitation.delete()
         self.loader.close()
         self.socket.close()
 

@@ -3,7 +3,7 @@
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -18,15 +18,18 @@ from coterie.app.files import state_folder, table_below, upload_name
 from coterie.app.idle_memory import IdleMemory
 from coterie.app.maps import axes_map
 from coterie.app.open_table import OpenTable, Prepared
-from coterie.app.preparation_options import SETTINGS, changed_columns, preparation_options
-from coterie.app.progress_report import ProgressReport, RunCancelled
+from coterie.app.preparation_options import changed_columns, preparation_options
+from coterie.app.progress_report import ProgressReport
 from coterie.app.run_requests import check_has_tree, child_of, edited, merged, requested_run
 from coterie.app.run_views import LiveRun, info_of, run_view
 from coterie.app.state import History, Run, Source, State
 from coterie.app.store import Store, Workspace
 from coterie.app.worker import Worker
 from coterie.app.workspace_lock import WorkspaceInUse, WorkspaceLock
-from coterie.datasets import DEMOS, demo_file, write_demo
+from coterie.core.formatting import escaped
+from coterie.core.progress import silent
+from coterie.datasets import demo_file, write_demo
+from coterie.interrupts import Request
 
 MAX_OUTCOMES = 4  # results in memory; others are described again from their labels and models
 FEW_DROPPED = 0.05  # share of incomplete rows up to which they are dropped at first; more are filled
@@ -55,10 +58,20 @@ class Session:
 
     # --- opening tables -----------------------------------------------------------------------------------------------
 
-    def open_path(self, name: str) -> None:
-        """Open a table below the start folder; a workspace of the same file is continued."""
-        path = table_below(self.folder, name)
-        self.open_file(path)
+    @property
+    def n_rows(self) -> int:
+        """Rows of the open table; without one, more than any table has, because nothing is asked about it."""
+        return 1 << 40 if self.table is None else self.table.table.n_rows
+
+    def open(self, body: Mapping[str, str]) -> None:
+        """Open a table below the start folder, a demo table, or a recent workspace."""
+        ((way, name),) = body.items()
+        if way == "path":
+            self.open_file(table_below(self.folder, name))
+        elif way == "demo":
+            self.open_demo(name)
+        else:
+            self.open_workspace(self.store.find(name))
 
     def open_file(self, path: Path) -> None:
         """Open a table; if another server has its workspace open, an earlier one or a new one is used."""
@@ -69,28 +82,41 @@ class Session:
         self._open(source, self.store.create(), History())
 
     def open_demo(self, name: str) -> None:
-        if name not in DEMOS:
-            raise FieldError(f'no demo table "{name}": choose one of {", ".join(DEMOS)}.', "file")
         workspace = self.store.create()
-        path = write_demo(name, workspace.table_folder() / demo_file(name), overwrite=True)
-        self._open(_source(path, is_copy=True), workspace, History())
+        self.open_copy(workspace, write_demo(name, workspace.table_folder() / demo_file(name), overwrite=True))
+
+    def new_upload(self, name: str = "") -> tuple[Workspace, Path]:
+        """A new workspace, and the path in its private folder for a file of that name."""
+        safe = upload_name(name)
+        workspace = self.store.create()
+        return workspace, workspace.table_folder() / safe
 
     def open_copy(self, workspace: Workspace, path: Path) -> None:
         """Open a file in the private folder of a new workspace."""
         self._open(_source(path, is_copy=True), workspace, History())
 
-    def open_pasted(self, text: str, name: str) -> None:
+    def open_pasted(self, body: Mapping[str, str]) -> None:
         """Open the cells of a spreadsheet, or another table as text."""
-        workspace = self.store.create()
-        path = workspace.table_folder() / upload_name(name)
-        path.write_text(text, encoding="utf-8", newline="")
+        if not body["text"].strip():
+            raise FieldError("Paste the cells of a table, with a row of column names.", "paste")
+        workspace, path = self.new_upload(body.get("name", "pasted.csv"))
+        path.write_text(body["text"], encoding="utf-8", newline="")
         try:
             self.open_copy(workspace, path)
         except FieldError as error:
             raise FieldError(str(error), "paste") from error
 
-    def open_recent(self, workspace_id: str) -> None:
-        self.open_workspace(self.store.find(workspace_id))
+    def open_packed(self, body: bytes) -> None:
+        """Open a workspace that was exported; its table is in it, or below the start folder."""
+        workspace = self.store.unpack(body)
+        try:
+            source = workspace.load()[0]
+            if not source.is_copy:
+                table_below(self.folder, source.path)
+            self.open_workspace(workspace)
+        except BaseException:
+            workspace.delete()
+            raise
 
     def open_last(self) -> None:
         """Open the workspace that was changed last, if its table is still there and unchanged."""
@@ -100,8 +126,8 @@ class Session:
     def open_workspace(self, workspace: Workspace) -> None:
         source, history, _ = workspace.load()
         path = Path(source.path)
-        if not path.exists():
-            raise FieldError(f'the table of this workspace is no longer there: "{source.path}".', "workspace")
+        if not path.is_file():
+            raise FieldError(f'the table of this workspace is no longer there: "{escaped(source.path)}".', "workspace")
         now = _source(path, is_copy=source.is_copy)
         if not source.is_copy and (now.size, now.modified) != (source.size, source.modified):
             raise FieldError(f'"{source.name}" has changed since this workspace was saved. Open the file.', "workspace")
@@ -112,16 +138,20 @@ class Session:
         self._set_busy(f"reading {source.name}")
         try:
             table = OpenTable(Path(source.path))
+            unknown = {name for state in history.states for name in state.columns} - table.kinds.keys()
+            if unknown:
+                raise FieldError(f'the table of this workspace has no column "{min(unknown)}".', "workspace")
+            if not history.before and not history.now.runs:
+                history = replace(history, now=_with_missing(history.now, table))
             with self.lock:
+                workspace.save(source, history, _about(table, history))
                 self.worker.cancel_all(self.live)
                 self._hold(lock)
-                self.table, self.source, self.workspace, self.history = table, source, workspace, history
+                self.table, self.source, self.workspace = table, source, workspace
                 self._outcomes.clear()
                 self._report = None
                 self.live = {run_id: self._stored(run_id) for run_id in history.known_runs()}
-                if not history.before and not history.now.runs:
-                    self._choose_missing()
-                self.changed()
+                self._use(history)
             threading.Thread(target=self._draw_first_map, args=(table,), daemon=True).start()
         except BaseException as error:
             if lock is not self._workspace_lock:
@@ -152,17 +182,6 @@ class Session:
             axes_map(table, prepared)
         self.memory.used()
 
-    def _choose_missing(self) -> None:
-        """If values are missing, drop few incomplete rows, or fill many. The page shows it; the user can change it."""
-        assert self.table is not None
-        if not self.table.has_missing or self.history.now.preparation:
-            return
-        options = self._options(self.history.now)
-        dropped = self.table.rows_dropped(options)
-        is_few = dropped is not None and dropped <= FEW_DROPPED * self.table.table.n_rows
-        state = replace(self.history.now, preparation={"missing": "drop" if is_few else "median"})
-        self.history.now = state
-
     def _stored(self, run_id: str) -> LiveRun:
         assert self.workspace is not None
         info = self.workspace.run_info(run_id)
@@ -172,70 +191,64 @@ class Session:
 
     # --- choices ------------------------------------------------------------------------------------------------------
 
-    def set_columns(self, changes: Mapping[str, Any]) -> None:
+    def set_columns(self, body: Mapping[str, Any]) -> None:
         with self.lock:
-            table = self.open_table()
-            columns = changed_columns(self.history.now, changes, table.kinds)
-            name = next(iter(changes), "")
-            self._change(f'choice for column "{name}"', replace(self.history.now, columns=columns))
+            columns = changed_columns(self.history.now, body, self.open_table().kinds)
+            self._change(f'choice for column "{next(iter(body), "")}"', replace(self.history.now, columns=columns))
 
-    def set_preparation(self, changes: Mapping[str, Any]) -> None:
+    def set_preparation(self, body: Mapping[str, str]) -> None:
         with self.lock:
             self.open_table()
-            for name, value in changes.items():
-                if value not in SETTINGS.get(name, ()):
-                    expected = ", ".join(SETTINGS.get(name, tuple(SETTINGS)))
-                    raise FieldError(f"{name} must be one of {expected}; got {value!r}.", name)
-            preparation = {**self.history.now.preparation, **changes}
-            action = ", ".join(f"{name}: {value}" for name, value in changes.items())
-            self._change(action, replace(self.history.now, preparation=preparation))
+            action = ", ".join(f"{name}: {value}" for name, value in body.items())
+            self._change(action, replace(self.history.now, preparation={**self.history.now.preparation, **body}))
 
     def undo(self) -> None:
-        self._move(self.history.undo, "undo")
+        with self.lock:
+            if not self.history.before:
+                raise FieldError("There is nothing to undo.", None, 409)
+            self._commit(self.history.undo())
 
     def redo(self) -> None:
-        self._move(self.history.redo, "redo")
-
-    def _move(self, move: Callable[[], bool], name: str) -> None:
         with self.lock:
-            if not move():
-                raise FieldError(f"There is nothing to {name}.", None, 409)
-            self.changed()
+            if not self.history.after:
+                raise FieldError("There is nothing to redo.", None, 409)
+            self._commit(self.history.redo())
 
     def _change(self, action: str, state: State) -> None:
-        self.history.change(action, state)
-        self.changed()
+        self._commit(self.history.change(action, state))
 
-    def changed(self) -> None:
-        """Store the workspace, and tell all pages."""
+    def _commit(self, history: History) -> None:
+        """Store a history, and use it only then; tell all pages."""
         with self.lock:
-            self.revision += 1
-            if self.workspace is not None and self.source is not None and self.table is not None:
-                about = {"rows": self.table.table.n_rows, "runs": len(self.history.now.runs)}
-                self.workspace.save(self.source, self.history, about)
+            if self.workspace is not None and self.source is not None:
+                self.workspace.save(self.source, history, _about(self.open_table(), history))
+            self._use(history)
+
+    def _use(self, history: History) -> None:
+        self.history, self.revision = history, self.revision + 1
         self.events.publish("workspace", {"revision": self.revision})
 
     # --- runs ---------------------------------------------------------------------------------------------------------
 
-    def start(self, request: Mapping[str, Any]) -> str:
+    def start(self, body: Mapping[str, Any]) -> str:
         """Start a run: a fit, or a comparison of numbers of clusters."""
         with self.lock:
-            run = requested_run(request, self.history.new_id(), self._options(self.history.now))
+            run = requested_run(body, self.history.new_id, self._options(self.history.now))
             return self._checked(run, f"run {run.algorithm}")
 
-    def open_k(self, run_id: str, k: Any) -> str:
+    def open_k(self, run: str, body: Mapping[str, int]) -> str:
         """One number of clusters of a comparison as a run."""
         with self.lock:
-            run = self.run(run_id)
-            self.done(run_id)
-            return self._checked(child_of(run, self.history.new_id(), "open", k), f"open K = {k}")
+            parent, k = self.run(run), body["k"]
+            self.done(run)
+            return self._checked(child_of(parent, self.history.new_id, "open", k), f"open K = {k}")
 
-    def cut(self, run_id: str, k: Any) -> str:
+    def cut(self, run: str, body: Mapping[str, int]) -> str:
         """Another cut of a tree as a run."""
         with self.lock:
-            run = self.run(run_id)
-            check_has_tree(run)
-            return self._checked(child_of(run, self.history.new_id(), "cut", k), f"cut into {k}")
+            parent, k = self.run(run), body["k"]
+            check_has_tree(parent)
+            return self._checked(child_of(parent, self.history.new_id, "cut", k), f"cut into {k}")
 
     def tree_heights(self, run_id: str) -> Any:
         outcome = self.outcome(run_id)
@@ -250,28 +263,26 @@ class Session:
             run, live = self.run(run_id), self.done(run_id)
             k = (live.info or {}).get("k") or 0
             if "merge" in changes:
-                child, action = merged(run, changes["merge"], k, self.history)
-                return self._submit(child, action)
+                return self._submit(*merged(run, self.history.new_id, changes["merge"], k))
             run, action = edited(run, changes, k)
             self._change(action, self.history.now.with_run(run))
             return run_id
 
-    def remove(self, run_id: str) -> None:
+    def remove(self, run: str) -> None:
         """Stop a run with the best result so far; a finished run is removed from the list."""
         with self.lock:
-            self.run(run_id)
-            live = self.live[run_id]
+            self.run(run)
+            live = self.live[run]
             if live.status in ("queued", "running"):
-                live.cancel.set()
+                live.cancel()
                 return
-            self._change(f"remove run {run_id}", self.history.now.without_run(run_id))
+            self._change(f"remove run {run}", self.history.now.without_run(run))
 
-    def set_current(self, run_id: str | None) -> None:
+    def set_current(self, body: Mapping[str, str | None]) -> None:
         with self.lock:
-            if run_id is not None:
-                self.run(run_id)
-            self.history.now = replace(self.history.now, current=run_id)
-            self.changed()
+            if body["run"] is not None:
+                self.run(body["run"])
+            self._commit(replace(self.history, now=replace(self.history.now, current=body["run"])))
 
     def _checked(self, run: Run, action: str) -> str:
         """Submit a run whose options are valid."""
@@ -283,11 +294,12 @@ class Session:
         return self._submit(run, action)
 
     def _submit(self, run: Run, action: str) -> str:
-        self.live[run.id] = LiveRun()
-        self._change(action, self.history.now.with_run(run))
-        workspace = self.workspace
-        self.worker.submit(lambda: self._execute(run, workspace))
-        return run.id
+        with self.lock:
+            self._change(action, self.history.now.with_run(run))
+            self.live[run.id] = LiveRun()
+            workspace = self.workspace
+            self.worker.submit(lambda: self._execute(run, workspace))
+            return run.id
 
     def _execute(self, run: Run, workspace: Workspace | None) -> None:
         """Run a run in the thread of the worker, and store its result."""
@@ -295,7 +307,7 @@ class Session:
             live, table = self.live.get(run.id), self.table
             if workspace is not self.workspace or live is None or table is None or workspace is None:
                 return  # another table was opened
-        if live.cancel.is_set():
+        if live.is_cancelled:
             self._finish(run, live, "cancelled")
             return
         live.status, start = "running", time.perf_counter()
@@ -305,8 +317,8 @@ class Session:
             parent = None if run.parent is None else self.outcome(run.parent)
             if run.kind == "open" and run.parent is not None:
                 self.details(run.parent)
-            outcome = execute(run, table, parent, report)
-            live.stopped = live.cancel.is_set()
+            outcome = execute(run, table, parent, report, live.interrupt)
+            live.stopped = live.is_cancelled
             live.info = info_of(outcome, run, stopped=live.stopped, seconds=time.perf_counter() - start)
             content = outcome.content
             labels = None if content is None else content.fitted.labels
@@ -316,7 +328,7 @@ class Session:
                 workspace.save_run(run.id, live.info, labels, None if content is None else content.fitted.model)
                 self._keep(run.id, outcome, workspace)
             self._finish(run, live, "done")
-        except RunCancelled:
+        except KeyboardInterrupt:  # before there was a result
             self._finish(run, live, "cancelled")
         except Exception as error:
             live.error = as_error(error, run.options, table.kinds)
@@ -327,11 +339,11 @@ class Session:
         return self.live.get(run.id) is live
 
     def _finish(self, run: Run, live: LiveRun, status: str) -> None:
-        live.status, live.progress = status, None
         self.memory.used()
         with self.lock:
+            live.status, live.progress = status, None
             if self._is_open(run, live):
-                self.changed()
+                self._commit(self.history)
                 self._publish_run(run, live)
 
     def _publish_run(self, run: Run, live: LiveRun) -> None:
@@ -362,10 +374,9 @@ class Session:
         assert workspace is not None
         assert live.info is not None
         if run.kind == "choose":
-            outcome = execute(run, table, None, lambda _: None)
+            outcome = execute(run, table, None, silent, Request())
         else:
-            labels, model = workspace.run_labels(run_id), workspace.run_model(run_id)
-            outcome = restored(run, table, labels, model, live.info, None)
+            outcome = restored(run, table, workspace, live.info)
         self._keep(run_id, outcome, workspace)
         return outcome
 
@@ -390,8 +401,7 @@ class Session:
 
     def run_of_any_state(self, run_id: str) -> Run:
         """A run to which the user can return, even if it is not in the list now."""
-        states = (self.history.now, *(state for _, state in (*self.history.before[::-1], *self.history.after[::-1])))
-        run = next((run for state in states if (run := state.run(run_id)) is not None), None)
+        run = next((run for state in self.history.states if (run := state.run(run_id)) is not None), None)
         if run is None:
             raise NotAvailable(f'There is no run "{run_id}".')
         return run
@@ -449,4 +459,18 @@ class Session:
 
 def _source(path: Path, *, is_copy: bool = False) -> Source:
     stat = path.stat()
-    return Source(str(path), path.name, stat.st_size, stat.st_mtime_ns, is_copy)
+    return Source(str(path), escaped(path.name), stat.st_size, stat.st_mtime_ns, is_copy)
+
+
+def _about(table: OpenTable, history: History) -> dict[str, int]:
+    """What the list of recent workspaces shows."""
+    return {"rows": table.table.n_rows, "runs": len(history.now.runs)}
+
+
+def _with_missing(state: State, table: OpenTable) -> State:
+    """If values are missing, drop few incomplete rows, or fill many. The page shows it; the user can change it."""
+    if not table.has_missing or state.preparation:
+        return state
+    dropped = table.rows_dropped(preparation_options(state, table.kinds, table.skipped))
+    is_few = dropped is not None and dropped <= FEW_DROPPED * table.table.n_rows
+    return replace(state, preparation={"missing": "drop" if is_few else "median"})

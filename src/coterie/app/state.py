@@ -5,12 +5,13 @@ they are stored beside it by the id of their run.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self
 
 ROLES = ("feature", "ignored", "id", "weight")
 NUMBER, CATEGORY = "number", "category"
 AUTO = "auto"
+KINDS = ("fit", "choose", "open", "cut", "merge")  # of runs
 MAX_UNDO = 100
 
 
@@ -24,17 +25,13 @@ class Source:
     modified: int
     is_copy: bool = False  # whether the file is in the folder of the workspace
 
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        return _build(cls, values)
-
 
 @dataclass(frozen=True)
 class Run:
     """A request for clusters, with the options that repeat it exactly, and the edits of its clusters."""
 
     id: str
-    kind: str  # fit, choose, open (one K of a choice), cut (of a tree), merge
+    kind: str  # of `KINDS`; "open" is one K of a choice, and "cut" one of a tree
     algorithm: str
     k: Any  # a number, two numbers, or "auto"
     options: dict[str, Any] = field(default_factory=dict)
@@ -46,10 +43,6 @@ class Run:
     groups: list[int] | None = None  # of a merge: the new label of each label of the parent
     names: dict[str, str] = field(default_factory=dict)  # by label
     colors: dict[str, str] = field(default_factory=dict)  # by label
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        return _build(cls, values)
 
 
 @dataclass(frozen=True)
@@ -80,47 +73,45 @@ class State:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        runs = tuple(Run.from_dict(run) for run in values.get("runs", ()))
-        return replace(_build(cls, values), runs=runs)
+        return cls(**{**values, "runs": tuple(Run(**run) for run in values.get("runs", ()))})
 
 
-@dataclass
+@dataclass(frozen=True)
 class History:
     """The state now, and those to which undo and redo return, each with the action between them."""
 
     now: State = field(default_factory=State)
-    before: list[tuple[str, State]] = field(default_factory=list)
-    after: list[tuple[str, State]] = field(default_factory=list)
+    before: tuple[tuple[str, State], ...] = ()
+    after: tuple[tuple[str, State], ...] = ()
     last_id: int = 0
 
-    def change(self, action: str, state: State) -> None:
+    def change(self, action: str, state: State) -> Self:
         """Go to a new state; the action can be undone."""
-        self.before = [*self.before, (action, self.now)][-MAX_UNDO:]
-        self.after, self.now = [], state
+        last_id = max([self.last_id, *(int(run.id[1:]) for run in state.runs)])
+        before = (*self.before, (action, self.now))[-MAX_UNDO:]
+        return replace(self, now=state, before=before, after=(), last_id=last_id)
 
+    @property
     def new_id(self) -> str:
         """An id for a run that no run of any state has."""
-        self.last_id += 1
-        return f"r{self.last_id}"
+        return f"r{self.last_id + 1}"
 
-    def undo(self) -> bool:
-        return self._move(self.before, self.after)
+    def undo(self) -> Self:
+        action, state = self.before[-1]
+        return replace(self, now=state, before=self.before[:-1], after=(*self.after, (action, self.now)))
 
-    def redo(self) -> bool:
-        return self._move(self.after, self.before)
+    def redo(self) -> Self:
+        action, state = self.after[-1]
+        return replace(self, now=state, before=(*self.before, (action, self.now)), after=self.after[:-1])
+
+    @property
+    def states(self) -> list[State]:
+        """The state now, then the others, from the nearest one."""
+        return [self.now, *(state for _, state in (*self.before[::-1], *self.after[::-1]))]
 
     def known_runs(self) -> set[str]:
         """Ids of all runs to which the user can return."""
-        states = (self.now, *(state for _, state in (*self.before, *self.after)))
-        return {run.id for state in states for run in state.runs}
-
-    def _move(self, source: list[tuple[str, State]], target: list[tuple[str, State]]) -> bool:
-        if not source:
-            return False
-        action, state = source.pop()
-        target.append((action, self.now))
-        self.now = state
-        return True
+        return {run.id for state in self.states for run in state.runs}
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -131,14 +122,10 @@ class History:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        stacks = {
-            name: [(str(action), State.from_dict(state)) for action, state in values.get(name, ())]
+        before, after = (
+            tuple((str(action), State.from_dict(state)) for action, state in values.get(name, ()))
             for name in ("before", "after")
-        }
-        return cls(State.from_dict(values.get("now", {})), **stacks, last_id=int(values.get("last_id", 0)))
-
-
-def _build(cls: Any, values: Mapping[str, Any]) -> Any:
-    """An instance from the known fields of a dictionary."""
-    known = {each.name for each in fields(cls)}
-    return cls(**{name: value for name, value in values.items() if name in known})
+        )
+        history = cls(State.from_dict(values["now"]), before, after)
+        last_id = max([int(values.get("last_id", 0)), *(int(run_id[1:]) for run_id in history.known_runs())])
+        return replace(history, last_id=last_id)

@@ -10,6 +10,7 @@ import secrets
 import shutil
 import time
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -18,8 +19,10 @@ from typing import Any
 import numpy as np
 
 from coterie.app.failures import FieldError
-from coterie.app.files import private_folder
+from coterie.app.files import private_folder, upload_name
+from coterie.app.schema import checked
 from coterie.app.state import History, Source
+from coterie.app.state_types import INFO, SUMMARY, WORKSPACE
 from coterie.app.workspace_lock import WorkspaceInUse, WorkspaceLock
 from coterie.core.arrays import Array
 from coterie.core.writing import write_whole
@@ -28,7 +31,9 @@ from coterie.errors import InputError
 FORMAT = 1
 MAX_WORKSPACES = 30
 MAX_UNPACKED = 4 << 30  # bytes of a workspace file
-MEMBERS = re.compile(r"workspace\.json|runs/r\d+/(info\.json|labels\.npy|model\.safetensors)|table/[^/\\]+")
+MAX_STATE = 256 << 20  # bytes of a JSON file in it
+MEMBERS = re.compile(r"workspace\.json|runs/r[0-9]{1,9}/(info\.json|labels\.npy|model\.safetensors)|table/[^/\\]+")
+DAMAGED = "the file is not a workspace of coterie app, or it is damaged."
 SUFFIX = ".coterie"
 
 
@@ -50,16 +55,19 @@ class Workspace:
     def summary(self) -> tuple[Source, dict[str, Any]]:
         """The table and a few numbers, without the history."""
         try:
-            content = json.loads((self.folder / "summary.json").read_bytes())
-            return Source.from_dict(content["source"]), dict(content["about"])
-        except (OSError, ValueError, KeyError, TypeError):
+            content = checked(SUMMARY, self._json("summary.json"))
+            return Source(**content["source"]), content["about"]
+        except (OSError, ValueError):
             source, _, about = self.load()
             return source, about
+
+    def delete(self) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def delete_unless_saved(self) -> None:
         """Delete the folder of a table that could not be opened."""
         if not (self.folder / "workspace.json").exists():
-            shutil.rmtree(self.folder, ignore_errors=True)
+            self.delete()
 
     def table_folder(self) -> Path:
         return private_folder(self.folder / "table")
@@ -74,14 +82,20 @@ class Workspace:
 
     def load(self) -> tuple[Source, History, dict[str, Any]]:
         try:
-            content = json.loads((self.folder / "workspace.json").read_bytes())
-            if content["format"] > FORMAT:
+            content = self._json("workspace.json")
+            if isinstance(content, dict) and isinstance(content.get("format"), int) and content["format"] > FORMAT:
                 raise InputError("the workspace was written by a newer version of coterie: update coterie.")
-            source, history = Source.from_dict(content["source"]), History.from_dict(content["history"])
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            content = checked(WORKSPACE, content, "workspace")
+            source, history = Source(**content["source"]), History.from_dict(content["history"])
+        except FieldError as error:
+            raise InputError(
+                f"the workspace cannot be opened: an older version of coterie wrote it, or it is damaged ({error}) "
+                "Open its table again."
+            ) from error
+        except (OSError, ValueError, RecursionError, TypeError, AttributeError) as error:
             if isinstance(error, InputError):
                 raise
-            raise InputError("the file is not a workspace of coterie app, or it is damaged.") from error
+            raise InputError(DAMAGED) from error
         if source.is_copy:  # the folder may have moved
             source = Source(**{**vars(source), "path": str(self.folder / "table" / Path(source.path).name)})
         return source, history, content.get("about", {})
@@ -100,14 +114,22 @@ class Workspace:
         self._write(f"runs/{run_id}/info.json", json.dumps(info, allow_nan=False).encode())
 
     def run_info(self, run_id: str) -> dict[str, Any] | None:
+        """What is stored about a result; None if there is none, or if it is damaged."""
         try:
-            return json.loads((self.folder / "runs" / run_id / "info.json").read_bytes())
-        except (OSError, ValueError):
+            info: dict[str, Any] = checked(INFO, self._json(f"runs/{run_id}/info.json"))
+        except (OSError, ValueError, RecursionError):
             return None
+        return info if all(cluster["label"] < (info["k"] or 0) for cluster in info["clusters"]) else None
 
-    def run_labels(self, run_id: str) -> Array:
-        labels: Array = np.load(self.folder / "runs" / run_id / "labels.npy", allow_pickle=False)
-        return labels
+    def run_labels(self, run_id: str, n_rows: int, k: int) -> Array:
+        """The clusters of the rows that a run used."""
+        try:
+            labels = np.load(self.folder / "runs" / run_id / "labels.npy", mmap_mode="r", allow_pickle=False)
+            if labels.shape != (n_rows,) or labels.dtype.kind not in "iu" or labels.min() < -1 or labels.max() >= k:
+                raise ValueError("not labels of these rows")
+        except Exception as error:  # the parser of NumPy's header raises errors of many kinds
+            raise FieldError("The stored result does not belong to this table: run it again.", "run", 409) from error
+        return np.array(labels)
 
     def run_model(self, run_id: str) -> Any:
         from coterie.persistence import load
@@ -124,6 +146,9 @@ class Workspace:
                 if path.is_file() and not path.is_symlink() and MEMBERS.fullmatch(name):
                     archive.write(path, name)
         return buffer.getvalue()
+
+    def _json(self, name: str) -> Any:
+        return json.loads((self.folder / name).read_bytes())
 
     def _write(self, name: str, data: bytes) -> None:
         path = self.folder / name
@@ -142,7 +167,7 @@ class Store:
         for old in self.all()[MAX_WORKSPACES - 1 :]:
             with suppress(WorkspaceInUse, OSError):
                 WorkspaceLock(old.folder).release()
-                shutil.rmtree(old.folder, ignore_errors=True)
+                old.delete()
         name = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}"
         return Workspace(private_folder(self.folder / name))
 
@@ -169,22 +194,32 @@ class Store:
 
     def unpack(self, data: bytes) -> Workspace:
         """A new workspace from a zip file; only known names are read, up to a total size."""
+        workspace = self.create()
         try:
             with zipfile.ZipFile(io.BytesIO(data)) as archive:
-                members = [each for each in archive.infolist() if MEMBERS.fullmatch(each.filename)]
+                members = [each for each in archive.infolist() if _is_member(each)]
                 if sum(each.file_size for each in members) > MAX_UNPACKED:
                     raise InputError("the workspace file is too large.")
-                workspace = self.create()
                 for member in members:
                     target = workspace.folder / member.filename
                     private_folder(target.parent)
                     with archive.open(member) as source, target.open("wb") as copy:
                         shutil.copyfileobj(source, copy)
-        except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
-            raise InputError("the file is not a workspace of coterie app, or it is damaged.") from error
-        try:
             workspace.load()
-        except InputError:
-            shutil.rmtree(workspace.folder, ignore_errors=True)
-            raise
+        except BaseException as error:
+            workspace.delete()
+            damages = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError, NotImplementedError)
+            if isinstance(error, InputError) or not isinstance(error, damages):
+                raise
+            raise InputError(DAMAGED) from error
         return workspace
+
+
+def _is_member(member: zipfile.ZipInfo) -> bool:
+    """Whether a file of an archive belongs to a workspace."""
+    name = member.filename
+    if name.startswith("table/") and name != f"table/{upload_name(name)}":
+        raise InputError(f"the workspace contains a table with an invalid name, {name!r}.")
+    if name.endswith(".json") and member.file_size > MAX_STATE:
+        raise InputError("the workspace file is too large.")
+    return MEMBERS.fullmatch(name) is not None

@@ -25,12 +25,11 @@ MAX_ITERATIONS, MIN_ITERATIONS = 120, 8
 UNUSED = 160  # grey of rows that are not used
 
 
-def trace_of(session: Session, run_id: str) -> bytes:
+def trace_of(session: Session, run: str) -> bytes:
     """The steps of a fit as a header, and labels (or colours) of the displayed rows."""
-    table, run = session.open_table(), session.run(run_id)
-    outcome = session.outcome(run_id)
-    recording = recording_of(run, outcome, table.path)
-    if run.sample is not None and run.sample < outcome.prepared.prepared.rows.n:
+    table, known, outcome = session.open_table(), session.run(run), session.outcome(run)
+    recording = recording_of(known, outcome, table.path)
+    if known.sample is not None and known.sample < outcome.prepared.prepared.rows.n:
         raise NotAvailable("A fit to a sample of the rows cannot be watched: leave out the sample.")
     displayed = outcome.prepared.positions[table.displayed]
     max_iterations = int(np.clip(MAX_BYTES // max(1, len(displayed)), MIN_ITERATIONS, MAX_ITERATIONS))
@@ -39,12 +38,12 @@ def trace_of(session: Session, run_id: str) -> bytes:
     axes = principal_axes(table, outcome.prepared)
     n_assignments = min(recording.n_iterations, max_iterations)
     if trace.soft and 3 * len(displayed) * n_assignments <= MAX_RGB_BYTES:
-        painter: _Painter = _SoftPainter(recording.of_rows(trace, displayed[displayed >= 0]), displayed, run, k)
+        painter: _Painter = _SoftPainter(recording.of_rows(trace, displayed[displayed >= 0]), displayed, known, k)
     else:
         painter = _Painter(displayed, k)
     frames = [_frame(trace, step, axes, painter) for step in steps]
     header = {
-        "run": run_id, "k": k, "m": len(displayed), "title": f"{type(trace.model).__name__} of {trace.n:,} rows",
+        "run": run, "k": k, "m": len(displayed), "title": f"{type(trace.model).__name__} of {trace.n:,} rows",
         "objective": {"name": trace.objective, "better": trace.better},
         "soft": isinstance(painter, _SoftPainter), "axes": axes.names,
         "frames": frames,

@@ -1,5 +1,6 @@
 """Answers about runs and maps."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,36 +23,44 @@ UNKNOWN = -128  # code of a silhouette that was not computed
 MAX_HEIGHTS = 200
 
 
-def map_of(session: Session, kind: str, x: str | None, y: str | None, run_id: str | None) -> bytes:
+def map_of(
+    session: Session, kind: str = "axes", x: str | None = None, y: str | None = None, run: str | None = None
+) -> bytes:
     """The displayed rows on two axes, as they are prepared now, or as they were for a run."""
     table = session.open_table()
-    if run_id is None:
-        prepared = session.prepared()
-    else:
-        run = session.run(run_id)
-        prepared = table.prepared(run.preparation, run.algorithm)
+    known = None if run is None else session.run(run)
+    prepared = session.prepared() if known is None else table.prepared(known.preparation, known.algorithm)
     if kind == "columns":
         if x is None or y is None:
             raise FieldError("A map of columns needs x and y.", "map")
         return maps.columns_map(table, prepared, x, y)
-    if kind not in maps.KINDS:
-        raise FieldError(f"kind must be one of {', '.join(maps.KINDS)}; got {kind!r}.", "map")
     return maps.axes_map(table, prepared) if kind == "axes" else maps.neighbours_map(table, prepared)
 
 
-def run_of(session: Session, run_id: str) -> dict[str, Any]:
+def values_of(session: Session, columns: Sequence[str] = ()) -> bytes:
+    """Codes of the values of some columns, for filters."""
+    return session.open_table().values(columns)
+
+
+def run_of(session: Session, run: str) -> dict[str, Any]:
     """A run with its result."""
     with session.lock:
-        run, live = session.run(run_id), session.live[run_id]
-        view = run_view(run, live, session.options())
-        return view if live.status != "done" else {**view, **result_view(run, live)}
+        known, live = session.run(run), session.live[run]
+        view = run_view(known, live, session.options())
+        return view if live.status != "done" else {**view, **result_view(known, live)}
 
 
-def labels_of(session: Session, run_id: str, k: str | None = None) -> bytes:
+def edited_run(session: Session, run: str, body: Mapping[str, Any]) -> str | dict[str, Any]:
+    """The id of a new run of merged clusters, or the run with new names or colours."""
+    changed = session.edit(run, body)
+    return changed if changed != run else run_of(session, run)
+
+
+def labels_of(session: Session, run: str, k: int | None = None) -> bytes:
     """The clusters of the displayed rows, and their silhouettes where they are known."""
-    outcome, run = session.outcome(run_id), session.run(run_id)
+    outcome, known = session.outcome(run), session.run(run)
     if k is not None:
-        labels, n_clusters = _sweep_labels(session.details(run_id), outcome, k), int(k)
+        labels, n_clusters = _sweep_labels(session.details(run), outcome, k), k
         silhouettes, noise = np.full(len(labels), np.nan), None
         names, colors = [str(j) for j in range(n_clusters)], colours(n_clusters)
     elif outcome.content is None:
@@ -59,14 +68,14 @@ def labels_of(session: Session, run_id: str, k: str | None = None) -> bytes:
     else:
         n_clusters = outcome.content.result.k
         labels, silhouettes = outcome.content.result.labels, row_silhouettes(outcome)
-        names, colors, noise = names_of(run, n_clusters), colors_of(run, n_clusters), outcome.content.result.noise
+        names, colors, noise = names_of(known, n_clusters), colors_of(known, n_clusters), outcome.content.result.noise
     displayed = session.open_table().displayed
     codes = label_codes(labels[displayed], n_clusters)
     shown = silhouettes[displayed]
     is_known = np.isfinite(shown)
     hundredths = np.where(is_known, np.rint(100 * np.where(is_known, shown, 0.0)), UNKNOWN).astype(np.int8)
     header = {
-        "run": run_id, "k": n_clusters, "m": len(displayed), "names": names, "colors": colors,
+        "run": run, "k": n_clusters, "m": len(displayed), "names": names, "colors": colors,
         "noise": noise or 0, "unused": int(np.count_nonzero(~outcome.prepared.prepared.rows.row_mask)),
     }  # fmt: skip
     return blob(header, {"labels": codes, "silhouettes": hundredths})
@@ -82,22 +91,20 @@ def row_silhouettes(outcome: Outcome) -> Array:
     return values
 
 
-def _sweep_labels(details: ChooseK | None, outcome: Outcome, k: str) -> Array:
+def _sweep_labels(details: ChooseK | None, outcome: Outcome, k: int) -> Array:
     """The clusters of all rows in the fit for one K of a comparison."""
-    if details is None or not k.isdecimal() or int(k) not in details.sweep.ks:
+    if details is None or k not in details.sweep.ks:
         raise NotAvailable(f"K = {k} was not compared in this run.", "k")
-    rows, model = outcome.prepared.prepared.rows, details.sweep.model(int(k))
-    if int(k) == 1:
+    rows, model = outcome.prepared.prepared.rows, details.sweep.model(k)
+    if k == 1:
         return rows.expand(np.zeros(rows.n, np.int64))
     labels = np.asarray(model.labels_ if len(model.labels_) == rows.n else model.predict(rows.model_input))
     return rows.expand(cluster_numbers(model, labels)[labels])
 
 
-def tree_of(session: Session, run_id: str) -> dict[str, Any]:
+def tree_of(session: Session, run: str) -> dict[str, Any]:
     """The heights of the last merges, and the top of the tree as brackets."""
-    outcome = session.outcome(run_id)
-    content = outcome.content
-    heights = session.tree_heights(run_id)
+    content, heights = session.outcome(run).content, session.tree_heights(run)
     assert content is not None
     k = content.result.k
     display = DendrogramDisplay.from_result(np.asarray(content.fitted.model.linkage_matrix_), n_clusters=k)

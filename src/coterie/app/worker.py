@@ -21,8 +21,7 @@ class Worker:
     def cancel_all(self, live: Mapping[str, Any]) -> None:
         """Cancel all runs that are waiting or running."""
         for run in live.values():
-            if run.status in ("queued", "running"):
-                run.cancel.set()
+            run.cancel()
 
     def stop(self) -> None:
         """End the thread after the function that it executes."""

@@ -12,6 +12,7 @@ from coterie.app.open_table import Prepared
 from coterie.app.preparation_options import DEFAULTS, SETTINGS
 from coterie.app.run_views import run_view
 from coterie.app.session import Session
+from coterie.core.formatting import escaped
 from coterie.datasets import DEMOS
 from coterie.errors import InputError
 from coterie.jobs import Budget
@@ -46,7 +47,7 @@ def _table_view(session: Session, prepared: Prepared | None) -> dict[str, Any]:
     notes = [in_page(note, table.columns) for note in table.notes]
     return {
         "id": session.table.id, "name": session.source.name,
-        "path": None if session.source.is_copy else session.source.path,
+        "path": None if session.source.is_copy else escaped(session.source.path),
         "rows": table.n_rows, "bytes": session.source.size, "notes": notes,
         "displayed": len(session.table.displayed),
         "columns": column_views(session.table.columns, state, None if prepared is None else prepared.prepared),

@@ -1,5 +1,6 @@
 """Numbers with their nouns, sizes in bytes, lists of words and tables, for messages, captions and reports."""
 
+import os
 import re
 from collections.abc import Sequence
 
@@ -9,6 +10,11 @@ YEAR = re.compile("year|jahr|année|año", re.IGNORECASE)
 def count(number: float, noun: str = "row", plural: str | None = None) -> str:
     """``1 row``, ``2,000 rows``."""
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def escaped(path: object) -> str:
+    """A path as text, in which bytes that are not UTF-8 are escapes such as ``\\xe9``."""
+    return os.fsencode(str(path)).decode("utf-8", "backslashreplace")
 
 
 def is_year(column: str, value: float) -> bool:

@@ -121,8 +121,8 @@ def choose(
 
 
 def reusable_sweep(result: ChooseK) -> Sweep | None:
-    """The fits that were evaluated, if they are fits to all rows: one of them is then the fit for the chosen K."""
-    return result.sweep if result.rows == result.n else None
+    """The fits that were evaluated, if one of them is the fit for the chosen K: to all rows, or if there is no time."""
+    return result.sweep if result.rows == result.n or result.is_stopped else None
 
 
 def _choice_warnings(result: ChooseK) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 import shlex
 from typing import Any
 
+from coterie.core.formatting import escaped
 from coterie.data.tables.reader import Table
 from coterie.jobs import ChooseJob, CompareJob, Job, ReportJob, TableJob
 from coterie.preparation.fit_preparation import PreparedTable
@@ -60,7 +61,14 @@ def command_line(job: TableJob) -> str:
     for name, default in defaults.items():
         if getattr(job, name) != default and not (name == "id" and job.series):
             words += [_option(name), str(getattr(job, name))]
-    return shlex.join([*words, "--seed", str(job.seed)])
+    return " ".join(map(_quoted, [*words, "--seed", str(job.seed)]))
+
+
+def _quoted(word: str) -> str:
+    """A word for the shell; one with bytes that are not UTF-8 is written with their escapes."""
+    if escaped(word) == word:
+        return shlex.quote(word)
+    return "$'" + escaped(word.replace("\\", "\\\\").replace("'", "\\'")) + "'"
 
 
 def _k_text(k: Any) -> str:

@@ -84,9 +84,15 @@ def cluster(
     job: Job, table: Table, prepared: PreparedTable, callback: Callback, *, recorded: bool = False
 ) -> ClusteredTable:
     """Choose K, fit and describe the clusters, in memory. `recorded` keeps iterations, unless a sweep has the fit."""
+    return describe(job, table, prepared, *fit_clusters(job, prepared, callback, recorded=recorded), callback)
+
+
+def fit_clusters(
+    job: Job, prepared: PreparedTable, callback: Callback, *, recorded: bool = False
+) -> tuple[FittedModel, Choice | None, ChooseK | None]:
+    """Choose K and fit: the fit, and how K was chosen."""
     k, choice, details = _k(job, prepared, callback)
-    fitted = _fit(job, k, prepared, details, callback, recorded)
-    return describe(job, table, prepared, fitted, choice, details, callback)
+    return _fit(job, k, prepared, details, callback, recorded), choice, details
 
 
 def _execute_on_cluster(job: Job, callback: Callback) -> JobResult:
@@ -254,7 +260,7 @@ def _k(job: Job, prepared: PreparedTable, callback: Callback) -> tuple[int | str
     check_k_can_be_chosen(job.algorithm)
     X, weight, _ = sample_rows(prepared, job.sample, job.seed)
     choice, details = choose(job, job.algorithm, X, weight, prepared, callback, options=job.options)
-    return choice.recommended, choice, details
+    return details.best_number if details.is_stopped else choice.recommended, choice, details
 
 
 def _n_clusters(method: Algorithm, model: Any) -> int:

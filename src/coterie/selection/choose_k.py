@@ -1,5 +1,6 @@
 """`choose_k`: the number of clusters, from all criteria that apply."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -117,7 +118,7 @@ def choose_k(
         Seed or random generator.
     callback : callable or None, default=None
         Called with a `coterie.selection.Progress` after each criterion. If it returns True, `choose_k` stops and
-        returns the result of the criteria evaluated so far.
+        returns the result of the criteria evaluated so far; so it does after Ctrl-C, with a `FitInterruptedWarning`.
     verbose : int, default=0
         1 shows a progress bar, 2 prints every step.
 
@@ -186,7 +187,7 @@ def choose_k(
             )
             is_final = requested_ks is not None or run.is_stopped
             k_values = None if is_final else run.extended_ks(k_values, result.best_number)
-    return result
+    return replace(result, is_stopped=run.is_stopped)
 
 
 def _positive_rows(X: Any, sample_weight: Any, allow_missing: bool) -> tuple[Array, Array | None]:

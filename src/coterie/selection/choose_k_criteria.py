@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from coterie import interrupts
 from coterie.core.arrays import Array
 from coterie.core.clock import Clock
 from coterie.core.progress import Callback, Progress
@@ -91,6 +92,7 @@ class CriteriaRun:
         self.results: dict[str, Any] = {}
         self.halves: HalfFits | None = None
         self.clock = Clock()
+        self.is_outermost, self.is_stopped = interrupts.is_outermost(), False
         self.unbounded: set[str] = set()  # indices whose optimum is the largest K, or a large K of no other index
 
     def fit_requested(self, ks: list[int]) -> list[int]:
@@ -99,6 +101,12 @@ class CriteriaRun:
                 f"ks go up to {ks[-1]}, but the rows have only {self.distinct} distinct ones: use ks <= {self.distinct}"
             )
         self.fit(ks)
+        return self.fitted_ks
+
+    @property
+    def fitted_ks(self) -> list[int]:
+        """The K of the sweep, which are fewer than requested after an interrupt."""
+        ks: list[int] = self.sweep.ks.tolist()
         return ks
 
     @property
@@ -129,7 +137,14 @@ class CriteriaRun:
         if top > MAX_DENSE_K:
             optima = self._coarse_optima(top)
             self.best_split = optima.get("silhouette")
-            if "tendency" not in names or self.clustered:
+            if self.is_stopped:
+                return self.fitted_ks
+            try:
+                has_clusters = "tendency" not in names or self.clustered
+            except KeyboardInterrupt as error:
+                self._stop(error, has_result=self.best_split is not None)
+                ks, has_clusters = {self.best_split or 1}, False
+            if has_clusters:
                 near = {name: _near(best, top) for name, best in optima.items()}
                 for name, best in optima.items():
                     is_alone = best != self.best_split and not any(
@@ -143,7 +158,7 @@ class CriteriaRun:
             self._restrict_to(sorted(ks))
         else:
             self.fit(sorted(ks))
-        return sorted(ks)
+        return self.fitted_ks
 
     def _coarse_optima(self, top: int) -> dict[str, int]:
         """Optimum of each index on a grid of K; the grid ends early if all optima are far from its end."""
@@ -156,6 +171,8 @@ class CriteriaRun:
                 curves = {name: self._path_sweep(ks).curve(name, random_state=0) for name in INDICES}
             else:
                 self.fit(ks)
+                if self.is_stopped:
+                    break
                 curves = {name: self.curve(name) for name in INDICES}
             optima = {name: curve.best for name, curve in curves.items() if curve.best is not None}
             if max(optima.values(), default=1) < ks[-2]:
@@ -181,12 +198,24 @@ class CriteriaRun:
             return None
         last = min(self.max_k, max(recommended + 2, round(EXTENSION * recommended)))
         extended = sorted({*ks, *range(recommended + 1, last + 1)})
-        self.fit(extended)
+        try:
+            self.fit(extended)
+        except KeyboardInterrupt as error:
+            self._stop(error, has_result=True)
+        if self.is_stopped:
+            return None
         self.results = {name: self.results[name] for name in ("tendency", "dirichlet") if name in self.results}
         return extended
 
+    def _stop(self, error: KeyboardInterrupt, has_result: bool) -> None:
+        """Keep what was evaluated before an interrupt, if the user has called `choose_k`; else raise it again."""
+        interrupts.keep_result(error, self.is_outermost, has_result, "the criteria evaluated so far are kept")
+        self.is_stopped = True
+
     def fit(self, ks: list[int]) -> None:
         self.sweep = sweep(self.estimator, self.X, ks, sample_weight=self.w)
+        if len(self.sweep.ks) < len(ks):
+            self._stop(KeyboardInterrupt("no number of clusters above 1 was fitted"), self.sweep.ks[-1] > 1)
         is_perfect = self.is_repeated and 1 < self.distinct <= ks[-1] and not self.has_groups
         self.perfect_k = self.distinct if is_perfect else None
         self.curves, self.is_fitted = {}, True
@@ -225,15 +254,20 @@ class CriteriaRun:
     def collect_votes(self, ks: Array, names: tuple[str, ...], callback: Callback | None) -> tuple[Vote, ...]:
         """Evaluate the criteria one after another, until `callback` returns True."""
         costs = {**COSTS, **(dict.fromkeys(("icl", "bic"), ALL_MIXTURES_COST) if self.searches_mixtures else {})}
-        self.is_stopped = False
         votes, work = [], [SWEEP_COST, *(costs.get(name, OTHER_COST) for name in names)]
-        for done, name in enumerate(names, start=1):
-            votes.append(self._vote(name, ks))
+        for done, name in enumerate(() if self.is_stopped else names, start=1):
+            try:
+                votes.append(self._vote(name, ks))
+            except KeyboardInterrupt as error:
+                self._stop(error, has_result=True)
+                break
             left = self.clock.left(sum(work[: done + 1]) / sum(work))
             result = CriterionResult.of(votes[-1], criterion_values(self.sweep, self.results))
             if callback is not None and callback(Progress(name, done, len(names), left, stats=result)):
                 self.is_stopped = True
                 break
+        if self.is_stopped and not any(vote.weight > 0 and vote.k is not None for vote in votes):
+            votes.append(self._vote("calinski_harabasz", ks))  # the fastest criterion
         if self.perfect_k is None and self.distinct > 1:  # one cluster for each row describes nothing
             votes = [vote.among(ks < self.distinct, ks) for vote in votes]
         return _weighted_votes(votes, self.results.get("tendency"), ks, self.weights)

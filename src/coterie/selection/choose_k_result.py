@@ -28,6 +28,7 @@ class ChooseK(ReprHTMLMixin):
     n: int  # number of rows of X with a positive weight
     perfect_k: int | None = None  # number of distinct rows, if it was compared and they are repeated often
     columns: tuple[str, ...] = field(default=(), repr=False)  # names; empty for series
+    is_stopped: bool = False  # by the callback or by Ctrl-C, before all criteria were evaluated
 
     @property
     def support(self) -> np.ndarray:

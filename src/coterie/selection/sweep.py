@@ -92,7 +92,8 @@ def sweep(
     sample_weight : array (n,) or None, default=None
         Row weights.
     callback : callable or None, default=None
-        Called with a `Progress` after each step. If it returns True, the sweep stops and returns the K fitted so far.
+        Called with a `Progress` after each step. If it returns True, the sweep stops and returns the K fitted so
+        far, as it does after Ctrl-C, with a `FitInterruptedWarning`.
     verbose : int, default=0
         1 shows a progress bar, 2 prints every step.
 
@@ -142,11 +143,14 @@ def sweep(
     fit_all = ESTIMATOR_SWEEPS.get(type(estimator), one_by_one)
     report = _ProgressReport(callback, k_values)
     fits: list[Fitted] = []
-    with interrupts.outermost():
-        for fitted in fit_all(estimator, k_values, X, sample_weight, report.halfway):
-            fits.append(fitted)
-            if report.fitted(f"K = {fitted.k}", fitted.k):
-                break
+    with interrupts.outermost() as is_outermost:
+        try:
+            for fitted in fit_all(estimator, k_values, X, sample_weight, report.halfway):
+                fits.append(fitted)
+                if report.fitted(f"K = {fitted.k}", fitted.k):
+                    break
+        except KeyboardInterrupt as error:
+            interrupts.keep_result(error, is_outermost, has_result=bool(fits), kept="the K fitted so far are kept")
     return Sweep(
         np.array([fitted.k for fitted in fits]),
         [fitted.model for fitted in fits],

@@ -33,7 +33,8 @@ function Edit({ run, label }: { run: Run; label: number }) {
       class="edit"
       onSubmit={(event) => {
         event.preventDefault();
-        void edit({ rename: { [label]: name } }, `Cluster renamed to ${name}.`);
+        const whole = name.replace(/\p{Surrogate}/gu, ""); // the limit of the field can cut a character in two
+        void edit({ rename: { [label]: whole } }, `Cluster renamed to ${whole}.`);
       }}
     >
       <label>

@@ -36,8 +36,8 @@ async function opened(field: string, task: () => Promise<Workspace>): Promise<vo
 
 function openFile(file: File): Promise<void> {
   const isWorkspace = file.name.endsWith(".coterie");
-  const path = isWorkspace ? "/api/workspace/open" : "/api/upload";
-  return opened("file", () => upload<Workspace>(`${path}?name=${encodeURIComponent(file.name)}`, file));
+  const path = isWorkspace ? "/api/workspace/open" : `/api/upload?name=${encodeURIComponent(file.name)}`;
+  return opened("file", () => upload<Workspace>(path, file));
 }
 
 export function DataPage() {

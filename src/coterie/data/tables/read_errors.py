@@ -9,7 +9,7 @@ from pathlib import Path
 from zipfile import BadZipFile
 
 from coterie import machine
-from coterie.core.formatting import format_bytes, join_words
+from coterie.core.formatting import escaped, format_bytes, join_words
 from coterie.data.tables.suffixes import READABLE
 from coterie.errors import InputError, ParameterError
 
@@ -58,6 +58,10 @@ def readable(path: Path | None) -> Iterator[None]:
         if isinstance(error, MemoryError):
             size = format_bytes(machine.free_memory())
             raise InputError(f"{table_name(path)} does not fit into memory, of which {size} are free.") from error
+        if isinstance(error, TypeError) and path is not None and escaped(path) != str(path):
+            raise InputError(
+                f'cannot read "{escaped(path)}": files of this format need a name in UTF-8. Rename the file.'
+            ) from error
         if not is_polars_error and not isinstance(error, OSError | ValueError | EOFError | BadZipFile | zlib.error):
             raise
         if is_polars_error and type(error).__name__ == "NoDataError":
@@ -79,7 +83,7 @@ def first_line(error: Exception) -> str:
 def table_name(path: Path | None) -> str:
     """How messages refer to a table."""
     names = {None: "the table", STANDARD_INPUT: "standard input", DATA_FRAME: "the data frame"}
-    return names[path] if path is None or path in names else path.name
+    return names[path] if path is None or path in names else escaped(path.name)
 
 
 def _no_such_file(path: Path) -> str:

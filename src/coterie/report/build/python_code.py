@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from coterie.algorithms import algorithm_of, parameters
+from coterie.core.formatting import escaped
 from coterie.core.protocols import parameters_of
 from coterie.data.tables import delimited_text
 from coterie.data.tables.frame_table import SampleTable
@@ -125,6 +126,8 @@ def _code(source: ReportSource, last: list[str]) -> str | Absent:
     table, prepared = source.table, source.prepared
     if table.path == STANDARD_INPUT:
         return Absent("The table came from standard input: save it as a file to have code that reads it.")
+    if escaped(table.path) != str(table.path):
+        return Absent("The name of the file is not UTF-8: rename it to have code that reads it.")
     if isinstance(table, SampleTable):
         return Absent("Workers of a cluster read the files: use the command, or KMeans(..., engine=...).fit(files).")
     if table.path == DATA_FRAME:
