@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.cluster import hierarchy
 
 from coterie.core.arguments import not_negative, one_of, whole_number
 from coterie.errors import InputError, ParameterError
-from coterie.hierarchy.cut import clusters_below, cut, inconsistent, number_by_first_row
-from coterie.hierarchy.tree import as_tree
+from coterie.hierarchy.cut import cut, inconsistent
+from coterie.hierarchy.tree import as_tree, check_tree
 
 CRITERIA = ("inconsistent", "distance", "maxclust", "monocrit", "maxclust_monocrit")
 
@@ -53,28 +54,15 @@ def fcluster(
     ([1, 2, 1, 2], [1, 2, 1, 3])
     """
     one_of("criterion", criterion, CRITERIA)
-    tree, t = as_tree(Z), not_negative("t", t)
-    n = tree.n_leaves
-    if criterion == "inconsistent":
-        values = inconsistent(Z, depth)[:, 3] if R is None else _column(R, n, "R")
-    elif criterion.endswith("monocrit"):
-        values = _column(monocrit, n, "monocrit")
-    else:
-        values = tree.height
-    values = tree.subtree_max(values)
+    Z, t = check_tree(Z), not_negative("t", t)
+    n = len(Z) + 1
     if criterion.startswith("maxclust"):
-        k = whole_number("t", int(t), 1)
-        if k >= n:
-            return np.arange(1, n + 1, dtype=np.int32)
-        t = np.sort(values)[n - 1 - k]
-    labels = clusters_below(tree, values <= t)
-    # SciPy numbers clusters from left to right, but first those in children that are merges, then single leaves.
-    is_swapped = (tree.left < n) & (tree.right >= n)
-    left, right = np.where(is_swapped, [tree.right, tree.left], [tree.left, tree.right])
-    swapped = np.stack([left, right, tree.height, tree.size[n:]], axis=1)
-    order = as_tree(swapped).leaves()
-    labels[order] = number_by_first_row(labels[order]) + 1
-    return labels
+        t = whole_number("t", int(t), 1)
+    if criterion.endswith("monocrit"):
+        monocrit = _checked(monocrit, (n - 1,), "monocrit")
+    elif criterion == "inconsistent":
+        R = inconsistent(Z, depth) if R is None else _checked(R, (n - 1, 4), "R")
+    return hierarchy.fcluster(Z, t, criterion, R=R, monocrit=monocrit) if n > 1 else np.ones(1, np.int32)
 
 
 def cut_tree(Z: Any, n_clusters: Any = None, height: Any = None) -> np.ndarray:
@@ -112,12 +100,11 @@ def cut_tree(Z: Any, n_clusters: Any = None, height: Any = None) -> np.ndarray:
     return np.stack([cut(Z, n_clusters=k) for k in counts], axis=1)
 
 
-def _column(values: Any, n: int, name: str) -> np.ndarray:
-    """The values of the n - 1 merges: an array (n - 1,), or the last column of the result of `inconsistent`."""
-    shape = (n - 1, 4) if name == "R" else (n - 1,)
+def _checked(values: Any, shape: tuple[int, ...], name: str) -> np.ndarray:
+    """Values of the merges, in an array of this shape."""
     array = np.asarray(values, dtype=np.float64) if values is not None else np.empty(0)
     if array.shape != shape:
         raise InputError(
             f"{name} must be an array of shape {shape}, one row for each merge; its shape is {array.shape}"
         )
-    return array[:, 3] if name == "R" else array
+    return array
