@@ -7,8 +7,6 @@ records Ctrl-C. `check` raises it between two parts of the computation, and so d
 second Ctrl-C before that is raised at once. A handler other than Python's own is never replaced.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 import warnings

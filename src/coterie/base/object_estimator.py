@@ -1,7 +1,5 @@
 """The base class of estimators that store the objects of a fit, or the distance between them."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The radius of DBSCAN, if it is not given: a radius in the widest range of radii with the same number of clusters."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from coterie import kernels

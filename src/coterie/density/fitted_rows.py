@@ -1,7 +1,5 @@
 """The rows of a fit with their core distances, to which new rows are compared."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

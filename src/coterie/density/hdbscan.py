@@ -1,7 +1,5 @@
 """HDBSCAN: clusters of varying density."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 

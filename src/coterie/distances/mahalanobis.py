@@ -1,7 +1,5 @@
 """Mahalanobis distance: Euclidean distance of whitened rows."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any, Self
 

@@ -4,8 +4,6 @@ Columns are standardised first, so that the rank does not depend on their units.
 in it by no more than the rounding errors of their values.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

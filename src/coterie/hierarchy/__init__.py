@@ -1,7 +1,5 @@
 """Hierarchical clustering: estimators, linkage matrices, and functions of dendrograms."""
 
-from __future__ import annotations
-
 from coterie.hierarchy.agglomerative import AgglomerativeClustering
 from coterie.hierarchy.cophenetic import cophenet, cophenetic_correlation
 from coterie.hierarchy.cut import cut, inconsistent

@@ -1,7 +1,5 @@
 """Agglomerative clustering."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass

@@ -1,7 +1,5 @@
 """Cut a tree into clusters."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Divisive analysis (DIANA): split clusters by distances, and assign new objects along the splits."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

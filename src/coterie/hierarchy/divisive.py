@@ -1,7 +1,5 @@
 """Divisive clustering."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 

@@ -1,7 +1,5 @@
 """Flat clusters of a tree, with the arguments and labels of SciPy."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

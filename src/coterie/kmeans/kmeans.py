@@ -1,7 +1,5 @@
 """The K-means estimator."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass
 from functools import partial

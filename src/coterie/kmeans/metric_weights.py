@@ -1,7 +1,5 @@
 """Weights of the columns, and conversion of centers between scaled and original columns."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial

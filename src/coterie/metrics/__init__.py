@@ -1,7 +1,5 @@
 """Evaluate clusters: internal indices use the rows, external indices compare labels with known classes."""
 
-from __future__ import annotations
-
 from coterie.metrics.contingency import contingency_matrix
 from coterie.metrics.davies_bouldin import davies_bouldin_score
 from coterie.metrics.dbcv import dbcv_score

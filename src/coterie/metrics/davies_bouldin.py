@@ -1,7 +1,5 @@
 """Davies–Bouldin index."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

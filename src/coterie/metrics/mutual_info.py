@@ -1,7 +1,5 @@
 """Mutual information of two labellings: plain, normalised, and adjusted for chance."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import sqrt
 from typing import Any

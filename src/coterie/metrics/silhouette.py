@@ -1,7 +1,5 @@
 """Silhouette coefficients."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Simplified silhouettes, from the distances to one point of each cluster: its mean, or its medoid."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

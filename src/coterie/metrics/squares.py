@@ -1,7 +1,5 @@
 """Sums of squares: within clusters (inertia), between clusters, and total; and the ratio of the first two."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Homogeneity, completeness and V-measure."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from coterie.core.arguments import not_negative

@@ -1,7 +1,5 @@
 """Base classes of mixture estimators: the fit by EM, and methods that follow from posterior probabilities."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Self

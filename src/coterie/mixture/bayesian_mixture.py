@@ -1,7 +1,5 @@
 """The Bayesian Gaussian mixture estimator."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Self

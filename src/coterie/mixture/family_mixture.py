@@ -1,7 +1,5 @@
 """The mixture estimator of any family."""
 
-from __future__ import annotations
-
 from copy import copy
 from dataclasses import replace
 from functools import partial

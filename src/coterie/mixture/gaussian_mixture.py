@@ -1,7 +1,5 @@
 """The Gaussian mixture estimator."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import replace
 from typing import Any, ClassVar

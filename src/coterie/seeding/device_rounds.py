@@ -1,7 +1,5 @@
 """k-means++ of rows on one GPU: the rounds of `plusplus` without copies between host and device."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

@@ -4,8 +4,6 @@ Each lane of a vector has one series: a *tile* is `lanes` series of B, transpose
 row of the tables of accumulated costs is stored for all of them, and updated with each time point of a series of A.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba.extending import register_jitable
 

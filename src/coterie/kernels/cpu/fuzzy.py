@@ -5,8 +5,6 @@ rows and centers are computed directly, which loses no digits wherever the origi
 and computed from ratios to the minimum square of the row, so that they neither overflow nor underflow for any m.
 """
 
-from __future__ import annotations
-
 from itertools import accumulate
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ Rows and means are relative to the origin and divided by `unit`, a power of two 
 overflow nor underflow. Centers are means in these units.
 """
 
-from __future__ import annotations
-
 from itertools import accumulate
 from typing import NamedTuple
 

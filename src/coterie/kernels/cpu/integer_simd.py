@@ -4,8 +4,6 @@ Rows are in the lanes, as in `simd`. Each lane is a *word* of 32 bits that conta
 16 bits, and one instruction (AVX-512 VNNI) multiplies and adds all of them. Products and sums of integers are exact.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 import llvmlite.binding as llvm

@@ -8,8 +8,6 @@ the matrix is never used: about a quarter is, at most, if clusters are compact, 
 visits every row.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -5,8 +5,6 @@ silhouettes. Most candidates are farther from most objects than these. So vector
 with the last of them, and only the objects that are nearer are processed.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from llvmlite import ir
 from numba import types

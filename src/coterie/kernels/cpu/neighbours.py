@@ -4,8 +4,6 @@ A tile is a few registers of points. The first coordinate of an empty slot is in
 is that of the point whose neighbour is searched, during the search.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from llvmlite import ir
 from numba.extending import register_jitable

@@ -4,8 +4,6 @@ Rows of B are in the lanes, in tiles; rows of A are in panels (see `simd`). Diff
 products of rows would cancel.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """Responsibilities from log densities, with rows in the lanes; for the definition see `plain.posteriors`."""
 
-from __future__ import annotations
-
 from itertools import accumulate
 from typing import NamedTuple
 

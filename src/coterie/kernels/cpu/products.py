@@ -4,8 +4,6 @@ Each stored value is multiplied by k contiguous numbers. So matrices are stored 
 (d, padded k). The k results of a row stay in registers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -5,8 +5,6 @@ of whole tiles, whose rows are in the lanes, and of whole panels (see `simd`). A
 once: the distances are added to the sums of the rows of the panel, lane by lane, and to those of the tile.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

@@ -4,8 +4,6 @@ Rows are in the lanes: a *tile* is `points(itemsize)` rows, shifted and transpos
 minima and labels need no sums across lanes. A *panel* is `PANEL` centers, (d, PANEL).
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

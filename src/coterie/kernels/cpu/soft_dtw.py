@@ -1,7 +1,5 @@
 """Soft dynamic time warping, compiled; for the definitions and arguments see `kernels.plain.soft_dtw`."""
 
-from __future__ import annotations
-
 from math import exp, log
 
 import numpy as np

@@ -5,8 +5,6 @@ A *block* is some tiles (see `simd`) with the distance `stride`; the columns of 
 arguments are their start indices. Sums over the rows of a block are added to a float64 array `sums`, from `at` on.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from llvmlite import ir
 
