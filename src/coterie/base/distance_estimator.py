@@ -1,5 +1,6 @@
 """The base classes of estimators that use only distances, and store the objects of a fit or the distance."""
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,11 +21,13 @@ from coterie.errors import ParameterError
 from coterie.sklearn_export import SklearnExport
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class DistanceEstimator(EstimatorHTMLMixin, ClusterMixin, SklearnExport, BaseEstimator):
     """Base class of estimators that use only distances: those of a `metric`, or precomputed ones."""
 
-    metric: Any
-    metric_params: Any
+    metric: Any = "euclidean"
+    metric_params: dict[str, Any] | None = None
+    n_jobs: int | None = None
 
     @property
     def _is_precomputed(self) -> bool:

@@ -103,9 +103,6 @@ class DBSCAN(DensityEstimator):
     eps: Any = 0.5
     _: KW_ONLY
     min_samples: int = 5
-    metric: Any = "euclidean"
-    metric_params: dict[str, Any] | None = None
-    n_jobs: int | None = None
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the core rows of `X`, and their clusters.

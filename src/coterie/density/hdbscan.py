@@ -149,11 +149,8 @@ class HDBSCAN(DensityEstimator):
     min_samples: int | None = None
     cluster_selection_epsilon: float = 0.0
     max_cluster_size: int | None = None
-    metric: Any = "euclidean"
-    metric_params: dict[str, Any] | None = None
     cluster_selection_method: str = "eom"
     allow_single_cluster: bool = False
-    n_jobs: int | None = None
     callback: Any = None
     verbose: int = 0
 

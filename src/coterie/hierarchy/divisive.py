@@ -148,14 +148,11 @@ class DivisiveClustering(TreeEstimator):
     n_clusters: Any = 2
     _: KW_ONLY
     method: str = "diana"
-    metric: Any = "euclidean"
-    metric_params: dict[str, Any] | None = None
     distance_threshold: float | None = None
     compute_full_tree: bool = True
     bisecting_strategy: str = "biggest_inertia"
     init: Any = "k-means++"
     n_init: int | str = "auto"
-    n_jobs: int | None = None
     random_state: Any = None
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

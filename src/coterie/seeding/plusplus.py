@@ -1,7 +1,5 @@
 """k-means++: each new center is a row sampled in proportion to its cost at the previous centers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -39,7 +37,7 @@ class Draws(Stats):
     rows: Any  # (m, d)
     cost: Any  # (m,) of each row at the current centers
 
-    def __add__(self, other: Draws) -> Draws:
+    def __add__(self, other: "Draws") -> "Draws":
         is_first = self.arrival <= other.arrival
         return Draws(
             self.potential + other.potential,

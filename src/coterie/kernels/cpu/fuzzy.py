@@ -5,7 +5,6 @@ rows and centers are computed directly, which loses no digits wherever the origi
 and computed from ratios to the minimum square of the row, so that they neither overflow nor underflow for any m.
 """
 
-from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +12,7 @@ from llvmlite import ir
 
 from coterie.kernels.cpu.gaussian import sum_in_float64
 from coterie.kernels.cpu.jit import jit, jit_reassociating
-from coterie.kernels.cpu.simd import VECTORS, aligned, load_tile, padded, points
+from coterie.kernels.cpu.simd import VECTORS, aligned, arena, load_tile, padded, points
 from coterie.kernels.cpu.soft_simd import (
     STRIP,
     _add_sums,
@@ -71,13 +70,11 @@ class Workspace:
             "panels": centers * columns,
             "center": centers * columns,
         }
-        *starts, size = accumulate((padded(size, itemsize) for size in sizes.values()), initial=0)
-        start = dict(zip(sizes, starts, strict=True))
-        self.layout = Layout(k, columns, rows, stride, block, **start)
-        self.buffer, self.sums = aligned(size, like), np.empty((centers, columns))
+        self.buffer, start, arrays = arena(sizes, like)
+        self.layout, self.sums = Layout(k, columns, rows, stride, block, **start), np.empty((centers, columns))
         self.rows, self.norm, self.origin = np.zeros(block, np.int64), aligned(rows, like), aligned(columns, like)
-        panels, center = (self.buffer[start[name] :][: sizes[name]] for name in ("panels", "center"))
-        self.panels, self.center = panels.reshape(-1, columns, STRIP), center.reshape(-1, columns)
+        self.panels = arrays["panels"].reshape(-1, columns, STRIP)
+        self.center = arrays["center"].reshape(-1, columns)
 
     def store_centers(self, centers: np.ndarray, inverse: float) -> None:
         """Store the centers in units, by the same operations as the rows: a row equal to a center stays equal."""

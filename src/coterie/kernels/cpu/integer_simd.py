@@ -10,7 +10,6 @@ import llvmlite.binding as llvm
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
 
 from coterie.kernels.cpu.simd import PANEL, VECTORS
 from coterie.kernels.cpu.vectors import REGISTER, i1, i32, i64, vector_code
@@ -208,14 +207,10 @@ def select_rows(v, least, least_at, cut, rest):
     return selected
 
 
-@intrinsic
-def count_bits(typingctx, bits):
+@vector_code(returns=types.int64)
+def count_bits(v, bits):
     """Number of bits that are set."""
-
-    def codegen(context, b, sig, args):
-        return b.ctpop(args[0])
-
-    return types.int64(types.int64), codegen
+    return v.b.ctpop(bits)
 
 
 @vector_code

@@ -5,11 +5,12 @@ minima and labels need no sums across lanes. A *panel* is `PANEL` centers, (d, P
 """
 
 from functools import partial
+from itertools import accumulate
 
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic, register_jitable
+from numba.extending import register_jitable
 
 from coterie.kernels.cpu.vectors import REGISTER, Vectors, i1, i32, i64, vector_code
 
@@ -38,6 +39,13 @@ def aligned(size, like):
     memory = np.zeros(size + REGISTER // like.itemsize, like.dtype)
     offset = (-memory.ctypes.data % REGISTER) // like.itemsize
     return memory[offset : offset + size]
+
+
+def arena(sizes, like):
+    """Arrays of these sizes in one buffer, each aligned: the buffer, the start of each array, and the arrays."""
+    *starts, total = accumulate((padded(size, like.itemsize) for size in sizes.values()), initial=0)
+    buffer, start = aligned(total, like), dict(zip(sizes, starts, strict=True))
+    return buffer, start, {name: buffer[start[name] : start[name] + size] for name, size in sizes.items()}
 
 
 @vector_code
@@ -214,14 +222,10 @@ def mark_uncertain(v, best, second, norm, at, norm_factor, score_factor, tiny):
     return bits
 
 
-@intrinsic
-def lowest_bit(typingctx, bits):
+@vector_code(returns=types.int64)
+def lowest_bit(v, bits):
     """Index of the lowest bit that is set; `bits` are not 0."""
-
-    def codegen(context, b, sig, args):
-        return b.cttz(args[0], i1(1))
-
-    return types.int64(bits), codegen
+    return v.b.cttz(bits, i1(1))
 
 
 @vector_code

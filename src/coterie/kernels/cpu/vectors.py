@@ -3,8 +3,6 @@
 LLVM lowers the same types to AVX-512, AVX2 or NEON.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -54,7 +52,7 @@ class Argument(NamedTuple):
 
 
 class Vectors:
-    """Emits vector code for the element type of the first argument into one builder."""
+    """Emits vector code for the (element) type of the first argument into one builder."""
 
     def __init__(self, names: list[str], context: Any, builder: ir.IRBuilder, sig: Any, values: Sequence[ir.Value]):
         self.context, self.b = context, builder
@@ -62,7 +60,7 @@ class Vectors:
             name: Argument(kind, value) if isinstance(kind, types.Array | types.BaseTuple) else value
             for name, kind, value in zip(names, sig.args, values, strict=True)
         }
-        self.bits = sig.args[0].dtype.bitwidth
+        self.bits = getattr(sig.args[0], "dtype", sig.args[0]).bitwidth
         self.lanes = 8 * REGISTER // self.bits
         self.narrow = min(4, self.lanes)  # remaining columns, fewer than a vector, are loaded in groups of this size
         self.element = ir.FloatType() if self.bits == 32 else ir.DoubleType()
@@ -179,7 +177,7 @@ class Vectors:
     @contextmanager
     def loop(
         self, start: ir.Value, stop: ir.Value, step: int, carried: list[ir.Value], rolled: bool = False
-    ) -> Iterator[Iterations]:
+    ) -> "Iterator[Iterations]":
         """``for t in range(start, stop, step)`` with values carried from one iteration to the next."""
         b = self.b
         entry, around, after = b.block, b.append_basic_block("around"), b.append_basic_block("after")
@@ -198,7 +196,7 @@ class Vectors:
     @contextmanager
     def repeat(
         self, start: ir.Value, stop: ir.Value, step: int, carried: list[ir.Value], rolled: bool = False
-    ) -> Iterator[Iterations]:
+    ) -> "Iterator[Iterations]":
         """The same for at least one iteration; `new` are the values of the last one, also after the loop.
 
         With `rolled`, LLVM does not unroll the loop: short loops would spend most iterations in the remainder.
