@@ -242,7 +242,7 @@ def batch_row(count: int = 1000, n: int = 10_000, d: int = 16, k: int = 8) -> No
 
 def auto_rows() -> None:
     """Fits of arrays on the CPU and on the GPU, beside the costs that device="auto" estimates."""
-    from coterie.data.tensors import KERNELS, estimated_costs
+    from coterie.data.device_costs import KERNELS, estimated_costs
     from coterie.machine import thread_count
 
     print("| rows, columns, clusters | CPU s | estimated | GPU s, after a first fit | estimated |")

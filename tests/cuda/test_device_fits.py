@@ -11,7 +11,7 @@ from coterie.errors import InputError, ParameterError
 
 torch = pytest.importorskip("torch", reason="rows on a device need PyTorch: pip install 'coterie[gpu]'")
 
-from coterie.data import tensors  # noqa: E402
+from coterie.data import device_costs, tensors  # noqa: E402
 from coterie.engines.cuda import Cuda  # noqa: E402
 
 rng = np.random.default_rng(0)
@@ -149,7 +149,7 @@ def test_auto_chooses_the_gpu_for_much_work_that_it_supports(monkeypatch, capsys
     options = {"init": X[:5], "random_state": 0}
     expected = KMeans(5, **options).fit(X).labels_  # too little work
     assert not steps
-    monkeypatch.setattr(tensors, "CPU_RATE", 1e2)  # a slow CPU
+    monkeypatch.setattr(device_costs, "CPU_RATE", 1e2)  # a slow CPU
     for unsupported in ({"search": "fast"}, {"engine": "serial"}, {"device": "cpu"}):
         KMeans(5, **{**options, **unsupported}).fit(X)
     assert not steps
@@ -163,14 +163,14 @@ def test_auto_chooses_the_gpu_for_much_work_that_it_supports(monkeypatch, capsys
 
 def test_estimated_costs_grow_with_the_work_and_favour_the_gpu_for_much_of_it():
     def costs(n, d, k, **options):
-        return tensors.estimated_costs(n, d, k, 4 * n * d, **{"cores": 8, "has_torch": True, **options})
+        return device_costs.estimated_costs(n, d, k, 4 * n * d, **{"cores": 8, "has_torch": True, **options})
 
     assert costs(10_000, 16, 8).gpu > 10 * costs(10_000, 16, 8).cpu
     assert costs(10_000_000, 128, 1024).cpu > 3 * costs(10_000_000, 128, 1024).gpu
     for larger in ((2000, 8, 4), (1000, 16, 4), (1000, 8, 8)):
         assert costs(*larger).cpu > costs(1000, 8, 4).cpu
         assert costs(*larger).gpu >= costs(1000, 8, 4).gpu
-    assert costs(1000, 8, 4, has_torch=False).gpu == pytest.approx(costs(1000, 8, 4).gpu + tensors.START)
+    assert costs(1000, 8, 4, has_torch=False).gpu == pytest.approx(costs(1000, 8, 4).gpu + device_costs.START)
     assert costs(10**6, 8, 4, cores=1).cpu > costs(10**6, 8, 4).cpu
 
 
@@ -178,5 +178,5 @@ def test_auto_asks_for_no_gpu_if_the_cpu_is_faster(monkeypatch):
     monkeypatch.setattr(tensors, "device_problem", lambda: pytest.fail("PyTorch was imported"))
     assert tensors.costs_if_faster_on_gpu(X, 5) is None
     monkeypatch.setattr(tensors, "device_problem", lambda: "no GPU")
-    monkeypatch.setattr(tensors, "CPU_RATE", 1e2)
+    monkeypatch.setattr(device_costs, "CPU_RATE", 1e2)
     assert tensors.costs_if_faster_on_gpu(X, 5) is None
