@@ -1,7 +1,5 @@
 """Clustering: K-means and its family, in one consistent place, at the speed of the hardware."""
 
-from __future__ import annotations
-
 from coterie.algorithms import ESTIMATORS
 from coterie.core.lazy import attach
 

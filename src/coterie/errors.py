@@ -4,8 +4,6 @@
 written for these libraries catches them.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

@@ -9,8 +9,6 @@ second Ctrl-C before that is raised at once. A handler other than Python's own i
 A computation in another thread is interrupted in the same way by the `Request` with which it runs.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 import warnings

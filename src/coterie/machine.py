@@ -1,7 +1,5 @@
 """Resources of this machine: threads, BLAS threads and memory."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import sys

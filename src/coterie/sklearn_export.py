@@ -1,7 +1,5 @@
 """Convert fitted estimators to the equivalent estimators of scikit-learn."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from typing import Any

@@ -11,7 +11,7 @@ from coterie.kernels import plain
 from coterie.metrics import silhouette_samples
 from coterie.metrics.labels import Labels
 from coterie.metrics.moments import cluster_moments
-from coterie.metrics.silhouette_simplified import _simplified
+from coterie.metrics.silhouette import _simplified
 
 torch = pytest.importorskip("torch", reason="the kernels for devices need PyTorch: pip install 'coterie[gpu]'")
 

@@ -8,7 +8,7 @@ import pytest
 
 from coterie import KMeans, TimeSeriesKMeans
 from coterie.datasets import demo_file, load_demo, write_demo
-from coterie.datasets.synthetic_tables import SYNTHETIC, customers
+from coterie.datasets.demo_tables import SYNTHETIC, customers
 from coterie.errors import ParameterError
 from coterie.metrics import adjusted_rand_score
 

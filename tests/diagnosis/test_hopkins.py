@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from coterie.diagnosis.hopkins import hopkins
+from coterie.diagnosis.tendency_checks import hopkins
 
 
 def naive_hopkins(X, rng, m):

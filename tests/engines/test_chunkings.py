@@ -11,7 +11,7 @@ import zoo
 from coterie import FuzzyCMeans, GaussianMixture, KMeans, MiniBatchKMeans, SphericalKMeans, seeding
 from coterie.data.memory import MemorySource
 from coterie.engines.local import Serial
-from coterie.persistence.fingerprint import fingerprint
+from coterie.persistence.checkpoint_file import fingerprint
 from coterie.seeding.costs import SQUARES
 from coterie.seeding.scalable import _oversample
 from many_parts import weights_of_many_digits

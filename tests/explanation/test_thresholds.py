@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from coterie.explanation.rule_search import shortest, thresholds
 from coterie.explanation.rules import number_text
-from coterie.explanation.thresholds import shortest, thresholds
 
 
 @pytest.mark.parametrize(

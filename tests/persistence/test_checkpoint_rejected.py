@@ -52,7 +52,7 @@ def test_another_version_and_another_estimator_are_rejected(tmp_path, always, mo
     cut_short(model, rows, tmp_path / "c")
     with pytest.raises(CheckpointError, match="estimator was KMeans and is SphericalKMeans"):
         coterie.SphericalKMeans(**K, checkpoint=tmp_path / "c").fit(rows)
-    monkeypatch.setattr("coterie.persistence.fingerprint.__version__", "9.9")
+    monkeypatch.setattr("coterie.persistence.checkpoint_file.__version__", "9.9")
     with pytest.raises(CheckpointError, match=r"coterie was .* and is 9\.9"):
         clone(model).set_params(checkpoint=tmp_path / "c").fit(rows)
 

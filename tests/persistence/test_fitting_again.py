@@ -46,17 +46,6 @@ def test_the_model_of_a_job_is_fitted_again_as_a_new_one(name, tmp_path):
     assert same(loaded.fit(other), clone(loaded).fit(other))
 
 
-@pytest.mark.parametrize("scale", ["standard", "minmax"])
-def test_a_model_of_an_older_version_is_fitted_again(scale, tmp_path, monkeypatch):
-    """Older versions did not write the attributes that scikit-learn deletes before a fit."""
-    path = tmp_path / "m.safetensors"
-    with monkeypatch.context() as patch:
-        patch.setattr("coterie.preparation.sklearn_steps.complete_scaler", lambda scaler, rows: None)
-        run(Job(FRAME, k=3, scale=scale, model=path))
-    loaded = coterie.load(path)
-    assert same(loaded.fit(FRAME), clone(loaded).fit(FRAME))
-
-
 def test_scalers_know_the_range_and_the_number_of_rows(tmp_path):
     path = tmp_path / "m.safetensors"
     run(Job(FRAME, k=3, scale="minmax", model=path))

@@ -438,7 +438,8 @@ def test_a_pickle_is_never_opened(folder):
 
 
 @pytest.mark.parametrize(
-    "version, words", [(container.FORMAT + 1, "upgrade"), (0, "format"), ("1", "format"), (None, "format")]
+    "version, words",
+    [(2, "it has format 2, but .* reads format 1: use the version"), (0, "format"), ("1", "format"), (None, "format")],
 )
 def test_files_of_other_formats_are_rejected(version, words, folder):
     data = to_safetensors({}, {"coterie": json.dumps({"format": version, "new": True})})

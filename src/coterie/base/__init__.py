@@ -1,9 +1,8 @@
 """Base classes of the estimators: they implement the scikit-learn API with a source, an engine and a model."""
 
 from coterie.base.callbacks import callbacks
-from coterie.base.distance_estimator import DistanceEstimator
+from coterie.base.distance_estimator import DistanceEstimator, ObjectEstimator, Objects
 from coterie.base.estimator import Estimator, in_memory
-from coterie.base.object_estimator import ObjectEstimator, Objects
 from coterie.base.partitional import CENTERS, CENTERS_STORED, Partitional, powers_of_fit
 from coterie.data.summary import Summary, summarize
 

@@ -1,7 +1,5 @@
 """The options `callback` and `verbose`: call the user's function, and show the progress of a fit."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from coterie.core.progress import Callback, check_callback, silent

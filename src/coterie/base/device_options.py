@@ -1,7 +1,5 @@
 """Where an estimator computes, and the options that a GPU does not support."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from coterie.data.tensors import costs_if_faster_on_gpu

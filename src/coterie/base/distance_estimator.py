@@ -1,28 +1,33 @@
-"""The base class of estimators that use only distances."""
+"""The base classes of estimators that use only distances, and store the objects of a fit or the distance."""
 
-from __future__ import annotations
-
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.utils.validation import validate_data
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from coterie.base.estimator import COLUMNS
+from coterie.core.arrays import Array
 from coterie.core.attachments import detach
 from coterie.core.protocols import takes_series
 from coterie.core.repr_html import EstimatorHTMLMixin
+from coterie.data import opened
 from coterie.data.frames import empty_frame, is_frame
 from coterie.distances.distance import Distance, as_distance
+from coterie.distances.precomputed import as_cross, as_square
 from coterie.errors import ParameterError
 from coterie.sklearn_export import SklearnExport
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class DistanceEstimator(EstimatorHTMLMixin, ClusterMixin, SklearnExport, BaseEstimator):
     """Base class of estimators that use only distances: those of a `metric`, or precomputed ones."""
 
-    metric: Any
-    metric_params: Any
+    metric: Any = "euclidean"
+    metric_params: dict[str, Any] | None = None
+    n_jobs: int | None = None
 
     @property
     def _is_precomputed(self) -> bool:
@@ -61,3 +66,43 @@ class DistanceEstimator(EstimatorHTMLMixin, ClusterMixin, SklearnExport, BaseEst
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._is_precomputed
         return tags
+
+
+class Objects(NamedTuple):
+    """Rows prepared for a distance; or, without a distance, the precomputed distances to the objects of the fit."""
+
+    distance: Distance | None
+    A: Any
+
+
+class ObjectEstimator(DistanceEstimator):
+    """An estimator whose fit uses the rows of positive weight, by their distances."""
+
+    _distance: Distance | None  # fitted to the rows
+    _columns: tuple[int, Array]  # number of objects of the fit, and the indices of those of positive weight
+
+    def _objects(self, X: Any) -> Objects:
+        """The objects to cluster."""
+        distance = self._as_distance()
+        if distance is None:
+            return Objects(None, as_square(X))
+        rows = distance.rows(X)
+        distance = distance.fitted(rows)
+        return Objects(distance, distance.prepare(rows))
+
+    def _new_objects(self, X: Any) -> Any:
+        """New rows prepared for the distance of the fit; or precomputed distances to the objects of positive weight."""
+        check_is_fitted(self)
+        X = opened(X)
+        if self._distance is None:
+            count, rows = self._columns
+            D = as_cross(X, count)
+            return D if len(rows) == count else D[:, rows]
+        new_rows = self._distance.rows(X)
+        self._check_columns(X, reset=False)
+        return self._distance.prepare(new_rows)
+
+    def _subset(self, X: Any, rows: Array) -> Any:
+        """The objects `rows` of `X`."""
+        subset = _safe_indexing(X, rows)
+        return np.asarray(subset)[:, rows] if self._is_precomputed else subset

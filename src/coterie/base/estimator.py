@@ -1,7 +1,5 @@
 """The base class of estimators with a model: the scikit-learn API with a source, an engine and a model."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The base class of estimators with centers."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 

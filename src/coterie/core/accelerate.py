@@ -1,7 +1,5 @@
 """Acceleration of EM: extrapolate the statistics, so that fewer passes lead to the same fixed point."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Validate single options, and convert `random_state` to a NumPy `Generator`."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable
 from functools import wraps

@@ -1,7 +1,5 @@
 """Types of arrays: dense arrays are NumPy's, sparse rows are CSR arrays or matrices of SciPy."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """States of an unfinished fit, and the interface of their storage."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -27,7 +25,7 @@ class DescentState:
     stretch: float = np.inf  # of the acceleration: estimated number of plain steps left
 
     @classmethod
-    def of(cls, fit: Any) -> DescentState:
+    def of(cls, fit: Any) -> "DescentState":
         """The state of a `coterie.core.loop.Fit`."""
         return cls(fit.params, np.array(fit.history), fit.converged, fit.run, fit.passes, fit.trail, fit.stretch)
 

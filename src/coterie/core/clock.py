@@ -1,7 +1,5 @@
 """Estimates of the remaining time of a computation."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable

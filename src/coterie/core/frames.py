@@ -1,7 +1,5 @@
 """Data frames of any library in memory, as narwhals frames."""
 
-from __future__ import annotations
-
 import sys
 from decimal import Decimal
 from typing import Any

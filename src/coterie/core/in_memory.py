@@ -1,7 +1,5 @@
 """Whether rows are in the memory of this process, and the error for methods that need them there."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from coterie.errors import InputError

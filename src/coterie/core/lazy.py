@@ -1,7 +1,5 @@
 """Import public names of a package when they are first used, so that `import coterie` stays fast."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any

@@ -1,7 +1,5 @@
 """The batch loop: every iterative fit repeats E-steps and M-steps, from several initialisations."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -36,7 +34,7 @@ class Fit:
     stretch: float = np.inf
 
     @classmethod
-    def restored(cls, saved: DescentState) -> Fit:
+    def restored(cls, saved: DescentState) -> "Fit":
         """The fit that a checkpoint stores; statistics and memos have to be computed again."""
         history = tuple(saved.history.tolist())
         return cls(saved.params, history[-1], history, saved.converged, saved.run, saved.passes)

@@ -1,7 +1,5 @@
 """One step of mini-batch EM: the models of the batch loop, with statistics summed over batches."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

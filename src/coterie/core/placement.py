@@ -1,7 +1,5 @@
 """Which worker of a cluster holds which part of the rows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """The argument of all callbacks, and a helper that calls them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """`verbose` of all estimators and functions: a bar in notebooks and terminals, lines in files, or every step."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable, Iterator

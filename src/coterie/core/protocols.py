@@ -1,7 +1,5 @@
 """The three interfaces of the library: Model (the algorithm), Engine (where it runs), Source (the data)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -59,10 +57,10 @@ class Source(Protocol):
     def gather(self, rows: Any) -> Chunk:
         """Rows, by index or slice, where the engine computes."""
 
-    def subset(self, rows: Any) -> Source:
+    def subset(self, rows: Any) -> "Source":
         """Many rows, by index, as a new source."""
 
-    def map_rows(self, function: Callable[[Array], Array], engine: Engine) -> Source:
+    def map_rows(self, function: Callable[[Array], Array], engine: "Engine") -> "Source":
         """A source with rows ``function(X)``, of the same shape and dtype; a sparse X keeps its sparsity pattern."""
 
     def allocate(self, fill: Any, dtype: Any) -> list[Array | None]:

@@ -1,7 +1,5 @@
 """Random numbers and hash values by number of the row: they do not depend on the parts of the rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

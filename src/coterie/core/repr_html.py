@@ -1,7 +1,5 @@
 """How notebooks and terminals show results: HTML, and a short text instead of the dump of a dataclass."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

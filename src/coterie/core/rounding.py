@@ -5,8 +5,6 @@ Distances that are equal in exact arithmetic then differ in their last digits, w
 row. Nor must those of objectives decide which of two equally good results is returned.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from functools import reduce
 from math import isclose

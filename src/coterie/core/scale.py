@@ -4,8 +4,6 @@ Multiplying by a power of two changes no digit. So rows of 1e-170, or weights of
 floating-point numbers, are fitted as rows and weights of about 1.
 """
 
-from __future__ import annotations
-
 import warnings
 from typing import Any, NamedTuple
 

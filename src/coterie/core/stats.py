@@ -1,7 +1,5 @@
 """Sufficient statistics of rows, and their sums."""
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Callable, Iterable

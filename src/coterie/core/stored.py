@@ -16,8 +16,6 @@ Lengths are letters. A capital letter is the same length in the whole model (`K`
 small letter in one instance; ``*`` is any length.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar

@@ -3,8 +3,6 @@
 With SCIPY_ARRAY_API=1, the functions of `scipy.special` are wrappers that convert their arguments to NumPy arrays.
 """
 
-from __future__ import annotations
-
 from inspect import unwrap
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Write files atomically: under a temporary name in the same folder, then renamed."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import os

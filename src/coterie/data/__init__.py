@@ -1,7 +1,5 @@
 """Data sources: `as_source` is the only function that depends on the type of the user's data."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Rows of a Dask array or DataFrame; each block of rows is one part."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
@@ -83,14 +81,14 @@ class DaskSource(ArraySource):
         X, w, y = dask.compute(*(None if values is None else values[rows] for values in arrays))
         return _chunk(X, w, 0, y)
 
-    def subset(self, rows: Any) -> DaskSource:
+    def subset(self, rows: Any) -> "DaskSource":
         X, w, y = self._stored()[:3]
         X, w, y = X[rows], None if w is None else w[rows], None if y is None else y[rows]
         w, y = (None if v is None else v.rechunk((X.chunks[0], *v.chunks[1:])) for v in (w, y))
         X, w, y = (_without_empty_blocks(values, X.chunks[0]) for values in (X, w, y))
         return DaskSource(X, w, y, self.columns)
 
-    def map_rows(self, function: Callable[[Any], Any], engine: Engine) -> DaskSource:
+    def map_rows(self, function: Callable[[Any], Any], engine: Engine) -> "DaskSource":
         """Lazy, block by block; on a cluster, the workers store a copy of all rows."""
         X, w, y, near = self._stored()
         X = X.map_blocks(function, dtype=self.dtype, meta=self.X._meta)

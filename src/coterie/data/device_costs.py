@@ -1,7 +1,5 @@
 """Estimated duration of a fit on the CPU and on a GPU, from measured rates."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 PASSES = 20  # of a typical fit

@@ -1,7 +1,5 @@
 """Data frames of any library, through narwhals."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Labels of rows in Parquet files, one for each part of the rows, written by the process that holds the part."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from glob import glob
 from io import BytesIO

@@ -1,7 +1,5 @@
 """Files by path or address, their folders and patterns; addresses such as s3:// and https:// through fsspec."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """Rows in memory, or memory-mapped."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -78,11 +76,11 @@ class MemorySource(ArraySource):
         w, y = self._row_values(rows)
         return Chunk(self.X[rows], w, 0, y)
 
-    def subset(self, rows: Any) -> MemorySource:
+    def subset(self, rows: Any) -> "MemorySource":
         w, y = self._row_values(rows)
         return MemorySource(_take_rows(self.X, np.asarray(rows)), w, self.columns, y=y)
 
-    def map_rows(self, function: Callable[[Any], Any], engine: Engine) -> MemorySource:
+    def map_rows(self, function: Callable[[Any], Any], engine: Engine) -> "MemorySource":
         """One copy of the values, on disk if memory is short; sparse rows share the indices."""
         bounds = self._bounds()
         if sparse.issparse(self.X):

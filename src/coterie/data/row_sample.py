@@ -1,7 +1,5 @@
 """Random sample of rows for plots and reports."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Detection of rows whose squares, or weights whose sums, could overflow or underflow."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -25,7 +23,7 @@ class Extent(Stats):
     rows: Any  # of rows with positive weight
     weight: Any
 
-    def __add__(self, other: Extent) -> Extent:
+    def __add__(self, other: "Extent") -> "Extent":
         return Extent(max(self.rows, other.rows), max(self.weight, other.weight))
 
 

@@ -1,7 +1,5 @@
 """Rows that can be read only once, in batches: Arrow streams and datasets, and iterators of frames or arrays."""
 
-from __future__ import annotations
-
 import io
 import sys
 from collections.abc import Iterator

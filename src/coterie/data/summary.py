@@ -1,7 +1,5 @@
 """Summary of the data before a fit: number of rows, mean and variance, and a check that all values are finite."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple

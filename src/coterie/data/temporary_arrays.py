@@ -1,7 +1,5 @@
 """Arrays in temporary files instead of memory; the files have no name, and are deleted with the array."""
 
-from __future__ import annotations
-
 import errno
 import math
 import mmap

@@ -1,7 +1,5 @@
 """Select clusters of a condensed tree, and assign its rows to them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

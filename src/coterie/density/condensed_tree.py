@@ -1,7 +1,5 @@
 """Condensed trees: which rows leave which cluster as the density rises, and where clusters are split."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

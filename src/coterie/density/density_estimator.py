@@ -1,7 +1,5 @@
 """The base class of density-based estimators."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

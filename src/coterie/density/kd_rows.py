@@ -1,7 +1,5 @@
 """Rows with few columns in a k-d tree: lists of nearest neighbours, and core distances."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any

@@ -1,7 +1,5 @@
 """Neighbourhoods of a radius: core rows, their clusters, and the clusters of other rows."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from threading import Lock

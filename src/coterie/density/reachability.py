@@ -1,7 +1,5 @@
 """Core distances, and the minimum spanning tree by mutual reachability distances."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Distances of rows to all rows of a fit, a few rows at a time."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -49,7 +47,7 @@ class RowDistances:
             put_symmetric(D, D)
             self.D = D
 
-    def sorted(self, order: Array) -> RowDistances:
+    def sorted(self, order: Array) -> "RowDistances":
         """The same distances of the rows in another order."""
         return RowDistances(self._original, self.A[order], self.n_jobs)
 

@@ -1,7 +1,5 @@
 """Rows in groups, whose distances have lower bounds: groups that are too far from a row are left out of its search."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import pairwise
 

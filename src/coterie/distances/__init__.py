@@ -1,7 +1,5 @@
 """Distances between rows and between time series, built-in and user-defined."""
 
-from __future__ import annotations
-
 from coterie.distances.barycenter import dba
 from coterie.distances.distance import Distance, as_distance, register
 from coterie.distances.dtw import dtw, dtw_path

@@ -1,7 +1,5 @@
 """DTW barycenters: averages of series under dynamic time warping."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +24,7 @@ class AlignmentSums(NamedTuple):
     weight: Array  # (n,) of w
     cost: float  # of w times the cost of the path, or times the soft-DTW value
 
-    def __add__(self, other: Any) -> AlignmentSums:
+    def __add__(self, other: Any) -> "AlignmentSums":
         return AlignmentSums(*(a + b for a, b in zip(self, other, strict=True)))
 
 

@@ -1,7 +1,5 @@
 """Cosine distance and correlation distance."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Self
 

@@ -1,7 +1,5 @@
 """The base class of distances, and the registry of their names."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from importlib import import_module

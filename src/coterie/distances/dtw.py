@@ -1,7 +1,5 @@
 """Dynamic time warping (DTW): the distance of two series after an optimal alignment of their time points."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Euclidean distance and its variants: squared, standardised, and with missing values."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any, Self
 

@@ -1,7 +1,5 @@
 """Gower distance, for tables with numeric and categorical columns and with missing values."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self

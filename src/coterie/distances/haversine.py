@@ -1,7 +1,5 @@
 """Haversine distance, on the surface of a sphere."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

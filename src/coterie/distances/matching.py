@@ -1,7 +1,5 @@
 """Hamming and Jaccard distance: they depend only on which columns match."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Minkowski distances, with the special cases Manhattan and Chebyshev."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Self
 

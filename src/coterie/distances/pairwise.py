@@ -1,7 +1,5 @@
 """Distances between all rows of one table, or of two."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Validation of precomputed distances."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from operator import itemgetter

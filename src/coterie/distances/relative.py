@@ -1,7 +1,5 @@
 """Canberra and Bray-Curtis distance: differences relative to the size of the values."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Nearest series by DTW, with lower bounds that exclude most candidates."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

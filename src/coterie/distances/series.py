@@ -1,7 +1,5 @@
 """Time series of any lengths with one or several channels: conversion of user input to the layout of the kernels."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -32,7 +30,7 @@ class Series:
     def __len__(self) -> int:
         return len(self.start)
 
-    def __getitem__(self, rows: Any) -> Series:
+    def __getitem__(self, rows: Any) -> "Series":
         return replace(self, start=self.start[rows], length=self.length[rows])
 
     def __call__(self, i: int) -> Array:
@@ -52,10 +50,10 @@ class Series:
         """The length of the longest series; 0 if there is none."""
         return int(self.length.max(initial=0))
 
-    def astype(self, dtype: Any) -> Series:
+    def astype(self, dtype: Any) -> "Series":
         return self if self.dtype == dtype else replace(self, values=_read_only(self.values.astype(dtype)))
 
-    def times_power(self, exponent: int) -> Series:
+    def times_power(self, exponent: int) -> "Series":
         """All values times 2^exponent."""
         return self if exponent == 0 else replace(self, values=_read_only(np.ldexp(self.values, exponent)))
 

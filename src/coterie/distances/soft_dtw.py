@@ -1,7 +1,5 @@
 """Soft-DTW: a differentiable version of dynamic time warping, with a soft minimum over all paths."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """User-defined distances: a Python function of two rows, compiled."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Windows of dynamic time warping: constraints on the pairs of time points that can be aligned."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

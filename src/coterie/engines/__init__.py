@@ -1,7 +1,5 @@
 """Engines run computations on the parts of a source: serially, in threads, on a GPU, or on a Dask or Ray cluster."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The Dask engine: a pass is one task for each worker, and only statistics are returned."""
 
-from __future__ import annotations
-
 import copy
 import operator
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ computes them again if their worker ends, and frees them when the client release
 beside the rows (`HeldParts`, with memos) is the result of one more task for each worker, and is freed in the same way.
 """
 
-from __future__ import annotations
-
 import asyncio
 import concurrent.futures
 import itertools

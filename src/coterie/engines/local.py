@@ -1,7 +1,5 @@
 """Engines of this machine: serial, and threads."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial

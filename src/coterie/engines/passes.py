@@ -8,8 +8,6 @@ Memos never leave the process of their part. If one is lost, it is computed agai
 rows are lost, the cluster loads them again elsewhere. Neither changes a result.
 """
 
-from __future__ import annotations
-
 import itertools
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -164,7 +162,7 @@ class MemoSet:
 class Placement(Protocol):
     """The parts of a source in the processes of a cluster."""
 
-    ledger: Ledger
+    ledger: "Ledger"
     n_parts: int
 
     def holders(self) -> dict[str, list[int]]:

@@ -1,7 +1,5 @@
 """The Ray engine: actors hold the parts, and a pass is one call of each actor."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import pickle

@@ -1,7 +1,5 @@
 """Families of mixture components: distributions with their densities, statistics, estimates and samples."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

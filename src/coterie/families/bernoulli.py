@@ -1,7 +1,5 @@
 """Bernoulli distribution of independent binary columns."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

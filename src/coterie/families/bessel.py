@@ -6,8 +6,6 @@ expansion [1]_ is used for large R, written in 1/R so that it holds for all orde
 .. [1] NIST Digital Library of Mathematical Functions, 10.25.2, 10.41.3. https://dlmf.nist.gov/10.41
 """
 
-from __future__ import annotations
-
 import numpy as np
 from scipy import special
 

@@ -1,7 +1,5 @@
 """Categorical distribution of independent columns."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 

@@ -10,8 +10,6 @@ where the error of D is at most the rounding of :math:`x - \mu`, and s is Stirli
 .. [1] C. Loader (2000), Fast and accurate computation of binomial probabilities.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Self
 

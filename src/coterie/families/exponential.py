@@ -1,7 +1,5 @@
 """Exponential distribution of independent columns."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

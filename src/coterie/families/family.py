@@ -1,7 +1,5 @@
 """The base class of families of mixture components."""
 
-from __future__ import annotations
-
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -118,7 +116,7 @@ class Family:
         """The same family for these rows with weights `w` (n,)."""
         return self
 
-    def alike(self, other: Family) -> bool:
+    def alike(self, other: "Family") -> bool:
         """Whether the parameters of the other family are valid for this one."""
         return type(self) is type(other)
 

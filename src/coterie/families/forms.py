@@ -12,8 +12,6 @@ spherical   (..., k)        one variance per component; for sums, the traces
 Leading axes are independent mixtures.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

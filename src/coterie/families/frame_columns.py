@@ -1,7 +1,5 @@
 """Data frames with mixed columns: the default family of each column, and the encoding of its values."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Gamma distribution of independent columns."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

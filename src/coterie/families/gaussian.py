@@ -1,7 +1,5 @@
 """Gaussian distribution with a mean and a covariance."""
 
-from __future__ import annotations
-
 from copy import copy
 from dataclasses import replace
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Groups of columns: their statistics and indices."""
 
-from __future__ import annotations
-
 import operator
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Base class of the location-scale families Gaussian and StudentT, which compute with standardised rows."""
 
-from __future__ import annotations
-
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, Self

@@ -1,7 +1,5 @@
 """Multinomial distribution of counts with given totals."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

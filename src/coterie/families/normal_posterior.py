@@ -6,8 +6,6 @@ independent, each column has its own posterior with :math:`\nu + d - 1` degrees 
 restricted to diagonal ones.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Self
 

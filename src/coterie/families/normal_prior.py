@@ -1,7 +1,5 @@
 """Priors of Gaussian mixtures."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -86,7 +84,7 @@ class Penalty:
         added = total.reshape(shape) / k * forms.constant(form, k, np.diag(self.floor))
         return added if self.scale is None else added + forms.constant(form, k, np.reshape(self.scale, (d, d)))
 
-    def moved(self, shift: np.ndarray, scale: np.ndarray) -> Penalty:
+    def moved(self, shift: np.ndarray, scale: np.ndarray) -> "Penalty":
         """The same prior for rows (x - shift) / scale."""
         matrix = None if self.scale is None else self.scale / np.outer(scale, scale)
         return replace(self, floor=self.floor / scale**2, mean=(self.mean - shift) / scale, scale=matrix)

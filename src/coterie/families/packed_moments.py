@@ -1,7 +1,5 @@
 """Moments of Gaussians as one vector, by form; of a symmetric matrix, the diagonal and the entries above it."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

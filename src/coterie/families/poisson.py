@@ -1,7 +1,5 @@
 """Poisson distribution of independent columns of counts."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Conjugate priors of component parameters, as statistics of pseudo-observations."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 

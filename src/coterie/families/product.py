@@ -1,7 +1,5 @@
 """Product distribution: independent groups of columns with a family each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from copy import copy
 from typing import Any, Self

@@ -1,7 +1,5 @@
 """Gaussian components in the units of the standardised rows, and their densities."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +23,7 @@ class ScaledGaussians(NamedTuple):
     log_det: np.ndarray  # (k,) log |U|
 
     @classmethod
-    def of(cls, form: str, means: np.ndarray, covariances: np.ndarray) -> ScaledGaussians:
+    def of(cls, form: str, means: np.ndarray, covariances: np.ndarray) -> "ScaledGaussians":
         f = forms.factors(form, covariances, *means.shape)
         return cls(form, np.ones(len(means)), means, f.covariances, f.factor, f.log_det)
 

@@ -1,7 +1,5 @@
 """Estimates of probabilities that sum to 1 and have a lower bound."""
 
-from __future__ import annotations
-
 import numpy as np
 
 FLOOR = 1e-10  # minimum probability, so that new rows never have the likelihood 0

@@ -20,8 +20,6 @@ named here, for several fits at once.
    Analysis and Classification 8. doi:10.1007/s11634-013-0139-1
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any

@@ -1,7 +1,5 @@
 """Multivariate Student's t distribution."""
 
-from __future__ import annotations
-
 from copy import copy
 from typing import Any
 

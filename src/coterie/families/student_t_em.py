@@ -8,8 +8,6 @@ If tails are light, EM changes :math:`\nu` by at most d per step, often for hund
 also contain the log-likelihood for a higher and for a lower :math:`\nu`; it is a sum over rows as well.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple

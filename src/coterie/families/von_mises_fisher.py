@@ -1,7 +1,5 @@
 """Von Mises-Fisher distribution of directions."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 

@@ -1,12 +1,9 @@
 """Hierarchical clustering: estimators, linkage matrices, and functions of dendrograms."""
 
-from __future__ import annotations
-
 from coterie.hierarchy.agglomerative import AgglomerativeClustering
 from coterie.hierarchy.cophenetic import cophenet, cophenetic_correlation
-from coterie.hierarchy.cut import cut, inconsistent
+from coterie.hierarchy.cut import cut, cut_tree, fcluster, inconsistent
 from coterie.hierarchy.divisive import DivisiveClustering
-from coterie.hierarchy.fcluster import cut_tree, fcluster
 from coterie.hierarchy.linkage import linkage
 from coterie.hierarchy.newick import to_newick
 from coterie.hierarchy.optimal_leaf_ordering import optimal_leaf_ordering

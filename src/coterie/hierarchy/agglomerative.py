@@ -1,7 +1,5 @@
 """Agglomerative clustering."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
@@ -142,15 +140,12 @@ class AgglomerativeClustering(TreeEstimator):
 
     n_clusters: Any = 2
     _: KW_ONLY
-    metric: Any = "euclidean"
-    metric_params: dict[str, Any] | None = None
     memory: Any = None
     connectivity: Any = None
     compute_full_tree: Any = "auto"
     linkage: str = "ward"
     distance_threshold: float | None = None
     compute_distances: bool = False
-    n_jobs: int | None = None
     callback: Any = None
     verbose: int = 0
 

@@ -1,7 +1,5 @@
 """Assign new rows to the nearest cluster of a fitted tree, by the distance of its linkage."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The splits of bisecting K-means, down to single rows, and the assignment of new rows."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Square and condensed distance matrices, and the distances above the diagonal in strips of rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

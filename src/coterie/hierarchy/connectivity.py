@@ -1,7 +1,5 @@
 """Agglomerative clustering with connectivity constraints: only neighbours in a graph are merged."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from functools import partial

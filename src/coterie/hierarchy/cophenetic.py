@@ -1,7 +1,5 @@
 """Cophenetic distances: the height of the lowest merge that contains two leaves."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

@@ -1,18 +1,17 @@
 """Divisive clustering."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from coterie import machine
+from coterie import kernels, machine
 from coterie.base import Objects
 from coterie.core.arguments import one_of
 from coterie.core.arrays import Array
 from coterie.core.attachments import detach
+from coterie.core.rounding import rounding
 from coterie.core.scale import LENGTHS, Scale, multiplied
 from coterie.core.stored import stored
 from coterie.data import opened
@@ -20,11 +19,10 @@ from coterie.distances.distance import check_symmetric
 from coterie.distances.euclidean import Euclidean
 from coterie.distances.pairwise import pairwise, strips
 from coterie.errors import InputError, ParameterError
-from coterie.hierarchy import diana
-from coterie.hierarchy.assign import fitted_objects
+from coterie.hierarchy.assign import FittedObjects, fitted_objects
 from coterie.hierarchy.bisections import Bisections
 from coterie.hierarchy.cut import number_by_first_row
-from coterie.hierarchy.splits import Splits
+from coterie.hierarchy.splits import Splits, ancestors
 from coterie.hierarchy.tree import banner_coefficient
 from coterie.hierarchy.tree_estimator import TreeEstimator, check_enough
 from coterie.kmeans.bisecting_kmeans import warn_of_few_rows
@@ -150,14 +148,11 @@ class DivisiveClustering(TreeEstimator):
     n_clusters: Any = 2
     _: KW_ONLY
     method: str = "diana"
-    metric: Any = "euclidean"
-    metric_params: dict[str, Any] | None = None
     distance_threshold: float | None = None
     compute_full_tree: bool = True
     bisecting_strategy: str = "biggest_inertia"
     init: Any = "k-means++"
     n_init: int | str = "auto"
-    n_jobs: int | None = None
     random_state: Any = None
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -211,14 +206,14 @@ class DivisiveClustering(TreeEstimator):
         check_enough(n, n_clusters)
         D = objects.A if objects.distance is None else self._distances(X, objects, n)
         max_clusters, min_height = (n, 0.0) if self.compute_full_tree else (n_clusters or n, threshold or 0.0)
-        splits = diana.split(D, max_clusters, min_height)
+        splits = split(D, max_clusters, min_height)
         k = n_clusters or 1 + int((splits.height >= threshold).sum())
         cluster = splits.clusters(k)
         self._check_columns(X, reset=True)
         names = self._store_result(splits, cluster)
         self._distance, self._columns = objects.distance, (n, np.arange(n))
         fitted = fitted_objects(*objects, cluster)
-        self._splits = diana.SplitRules(fitted, splits.split[: k - 1], np.bincount(cluster), names)
+        self._splits = SplitRules(fitted, splits.split[: k - 1], np.bincount(cluster), names)
         return self
 
     def _fit_bisecting(self, X: Any, sample_weight: Any) -> Self:
@@ -283,3 +278,53 @@ class DivisiveClustering(TreeEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.method == "bisecting"
         return tags
+
+
+# Divisive analysis (DIANA): split clusters by distances, and assign new objects along the splits.
+
+
+def split(D: Array, max_clusters: int, min_diameter: float) -> Splits:
+    """Split until there are `max_clusters` clusters, or all diameters are below `min_diameter`."""
+    n = len(D)
+    parent = np.empty(max_clusters - 1, np.int64)
+    height, cluster = np.empty(max_clusters - 1), np.empty(n, np.int64)
+    count = kernels.select("diana", n).divide(D, min_diameter, parent, height, cluster)
+    return Splits(parent[:count], height[:count], cluster)
+
+
+def _is_consistent(splits: dict[str, Any], lengths: dict[str, int]) -> bool:
+    """Whether each split is of a cluster that exists by then, and no cluster is empty."""
+    split, size = splits["split"], splits["size"]
+    return bool(
+        len(split) == len(size) - 1 and (size > 0).all() and ((split >= 0) & (split <= np.arange(len(split)))).all()
+    )
+
+
+@stored(
+    "hierarchy.Splits",
+    check=_is_consistent,
+    objects="<hierarchy.Objects>",
+    split="integer *",
+    size="integer K",
+    names="index<K K",
+)
+class SplitRules(NamedTuple):
+    """The splits that define the clusters of a fit, and the objects to which new ones are compared."""
+
+    objects: FittedObjects
+    split: Array  # (k - 1,)
+    size: Array  # (k,) number of objects of each cluster
+    names: Array  # (k,) label of each cluster
+
+    def assign(self, new: Any) -> Array:
+        """Labels of new objects: at each split, an object goes to the part with the smaller mean distance."""
+        D = self.objects.distances(new)
+        sums, margin = np.add.reduceat(D.astype(np.float64), self.objects.start, axis=1), 1 - rounding(D.dtype)
+        cluster = np.zeros(len(sums), np.int64)
+        for s, parent in enumerate(self.split.tolist()):
+            ancestor = ancestors(self.split, s + 2)
+            rest, splinter = ancestor == parent, ancestor == s + 1
+            to_rest = sums[:, rest].sum(axis=1) / self.size[rest].sum()
+            to_splinter = sums[:, splinter].sum(axis=1) / self.size[splinter].sum()
+            cluster[(cluster == parent) & (to_splinter < margin * to_rest)] = s + 1
+        return self.names[cluster]

@@ -1,7 +1,5 @@
 """The linkage matrix of agglomerative clustering."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

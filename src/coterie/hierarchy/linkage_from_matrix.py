@@ -1,7 +1,5 @@
 """Agglomerative clustering with a full matrix of distances."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Agglomerative clustering of rows without a matrix of their distances."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Check precomputed distances and sample weights passed to `linkage`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The linkage matrix that `linkage` returns: an array in SciPy's format that notebooks show as a dendrogram."""
 
-from __future__ import annotations
-
 from typing import Any, Self
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The seven linkage methods."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

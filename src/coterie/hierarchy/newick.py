@@ -1,7 +1,5 @@
 """Write a tree as text in Newick format."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Optimal leaf ordering."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

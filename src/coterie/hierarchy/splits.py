@@ -1,7 +1,5 @@
 """Sequences of splits, and their conversion to a linkage matrix."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +18,7 @@ class Splits(NamedTuple):
         """The cluster of each object after k - 1 splits (n,)."""
         return ancestors(self.split, k)[self.cluster]
 
-    def to_single_objects(self) -> Splits:
+    def to_single_objects(self) -> "Splits":
         """Add splits at height 0 until each object is its own cluster."""
         order = np.argsort(self.cluster, kind="stable")
         cluster_of = self.cluster[order]

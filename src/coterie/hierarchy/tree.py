@@ -1,7 +1,5 @@
 """Dendrograms: check a linkage matrix, and compute the structure of its tree and its banner coefficient."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Kernels are functions of arrays. `select` chooses the implementation of a task by type and size, from one table."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar

@@ -1,7 +1,5 @@
 """One message per process when kernels have to be compiled, because the first call then takes seconds."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

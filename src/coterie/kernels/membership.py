@@ -1,7 +1,5 @@
 """The membership matrix of labels."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

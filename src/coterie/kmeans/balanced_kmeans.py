@@ -1,7 +1,5 @@
 """K-means with clusters of bounded size, and with must-link and cannot-link constraints."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """K-means with bounded cluster sizes as EM: the cheapest assignment of all rows, then means."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial

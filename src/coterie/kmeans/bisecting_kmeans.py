@@ -1,7 +1,5 @@
 """Bisecting K-means: split one cluster in two until there are enough clusters."""
 
-from __future__ import annotations
-
 import copy
 import warnings
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The tree of bisecting K-means: it grows by splitting a leaf in two, and assigns new rows."""
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -40,7 +38,7 @@ class Tree(NamedTuple):
         leaves = np.flatnonzero(self.clusters >= 0)
         return leaves[np.argsort(self.clusters[leaves])]
 
-    def first_nodes(self, count: int) -> tuple[Tree, np.ndarray]:
+    def first_nodes(self, count: int) -> "tuple[Tree, np.ndarray]":
         """The tree when it had `count` nodes, and for each final cluster its cluster in that tree."""
         children = self.children[:count].copy()
         children[children[:, 0] >= count] = -1

@@ -1,7 +1,5 @@
 """Base class of the estimators that fit one model of centers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 

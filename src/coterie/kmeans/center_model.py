@@ -1,7 +1,5 @@
 """Base class of the models whose parameters are centers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -33,7 +31,7 @@ class Costliest(Stats):
     cost: Any  # (m,) descending
     rows: Any  # (m, d)
 
-    def __add__(self, other: Costliest) -> Costliest:
+    def __add__(self, other: "Costliest") -> "Costliest":
         count = max(len(self.cost), len(other.cost))
         cost, rows = np.concatenate([self.cost, other.cost]), np.concatenate([self.rows, other.rows])
         return costliest(cost, rows, count)

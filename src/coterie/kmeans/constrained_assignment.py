@@ -1,7 +1,5 @@
 """Cheapest clusters for must-linked groups of rows, with all other rows assigned around them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

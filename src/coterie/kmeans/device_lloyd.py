@@ -1,7 +1,5 @@
 """K-means on a GPU: the centers stay on the device during a fit, and small restarts run together."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields, replace
 from typing import Any
 

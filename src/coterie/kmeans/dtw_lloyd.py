@@ -1,7 +1,5 @@
 """K-means for time series as EM: assignment by dynamic time warping, then means of the aligned values."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """K-means to the global optimum: dynamic programming for one column, branch and bound for a few rows."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Many small K-means fits on a GPU at once: restarts, references of the gap statistic, and resamples."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

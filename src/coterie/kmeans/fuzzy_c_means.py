@@ -1,7 +1,5 @@
 """Fuzzy c-means: every row has a membership in every cluster, larger for near clusters."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial

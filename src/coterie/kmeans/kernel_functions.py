@@ -4,8 +4,6 @@ A kernel transforms rows once (`prepare`). `block` takes two sets of prepared ro
 kernel values.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial

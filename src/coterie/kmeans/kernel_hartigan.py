@@ -5,8 +5,6 @@ Equal rows move together, like one row with their total weight.
 .. [1] Telgarsky & Vattani (2010), Hartigan's method: k-means clustering without Voronoi, AISTATS.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 

@@ -1,7 +1,5 @@
 """Kernel K-means."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self

@@ -1,7 +1,5 @@
 """Kernel K-means as EM: assignment of all rows, then moves of single rows; no step increases the objective."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial

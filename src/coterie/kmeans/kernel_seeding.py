@@ -1,7 +1,5 @@
 """Initialisation of kernel K-means. A method returns the mean that each row belongs to, or -1."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

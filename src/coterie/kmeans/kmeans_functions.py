@@ -1,7 +1,5 @@
 """K-means and k-means++ as functions, with the signatures of scikit-learn."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

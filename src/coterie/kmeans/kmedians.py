@@ -1,7 +1,5 @@
 """K-medians: centers that are medians of their rows, for distances that are not squared."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """K-means as EM: assign each row to its nearest center, then compute the means."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple

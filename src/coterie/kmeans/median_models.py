@@ -1,7 +1,5 @@
 """Models of K-medians: centers that are medians of their rows, for distances that are not squared."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -42,7 +40,7 @@ class Counts(Stats):
     minimum: Any  # (k, d, bins)
     maximum: Any  # (k, d, bins)
 
-    def __add__(self, other: Counts) -> Counts:
+    def __add__(self, other: "Counts") -> "Counts":
         minimum, maximum = np.minimum(self.minimum, other.minimum), np.maximum(self.maximum, other.maximum)
         return Counts(self.weight + other.weight, minimum, maximum)
 
@@ -79,7 +77,7 @@ class NearestRows(Stats):
     distance: Any  # (k,) infinite for a cluster without rows
     rows: Any  # (k, d)
 
-    def __add__(self, other: NearestRows) -> NearestRows:
+    def __add__(self, other: "NearestRows") -> "NearestRows":
         is_first = self.distance <= other.distance
         return NearestRows(
             np.where(is_first, self.distance, other.distance), np.where(is_first[:, None], self.rows, other.rows)
@@ -186,7 +184,7 @@ class Euclidean(NearestCenters):
         return costs.Euclidean()
 
     @property
-    def rough(self) -> Euclidean:
+    def rough(self) -> "Euclidean":
         """Same model with cheaper iterations, for trial descents."""
         return replace(self, steps=ROUGH_STEPS, checks_rows=False)
 

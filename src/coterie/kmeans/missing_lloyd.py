@@ -1,7 +1,5 @@
 """K-means for rows with missing values: distances and means over the observed values, without imputation."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

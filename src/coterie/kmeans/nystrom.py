@@ -1,7 +1,5 @@
 """Nyström approximation: coordinates in the feature space of a kernel, from kernel values with landmark rows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Must-link and cannot-link constraints: groups of rows, and the cheapest clusters for them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Spherical K-means: clustering by direction, with rows and centers of unit length."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 

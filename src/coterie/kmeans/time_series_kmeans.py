@@ -1,7 +1,5 @@
 """K-means for time series with dynamic time warping."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 

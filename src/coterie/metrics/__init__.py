@@ -1,22 +1,21 @@
 """Evaluate clusters: internal indices use the rows, external indices compare labels with known classes."""
 
-from __future__ import annotations
-
 from coterie.metrics.contingency import contingency_matrix
-from coterie.metrics.davies_bouldin import davies_bouldin_score
 from coterie.metrics.dbcv import dbcv_score
 from coterie.metrics.dunn import dunn_score
 from coterie.metrics.matching import matched_confusion, purity_score
-from coterie.metrics.mutual_info import adjusted_mutual_info_score, mutual_info_score, normalized_mutual_info_score
-from coterie.metrics.pair_counting import adjusted_rand_score, fowlkes_mallows_score, pair_confusion_matrix, rand_score
-from coterie.metrics.silhouette import silhouette_samples, silhouette_score
-from coterie.metrics.squares import bcss, calinski_harabasz_score, inertia, tss
-from coterie.metrics.v_measure import (
+from coterie.metrics.mutual_info import (
+    adjusted_mutual_info_score,
     completeness_score,
     homogeneity_completeness_v_measure,
     homogeneity_score,
+    mutual_info_score,
+    normalized_mutual_info_score,
     v_measure_score,
 )
+from coterie.metrics.pair_counting import adjusted_rand_score, fowlkes_mallows_score, pair_confusion_matrix, rand_score
+from coterie.metrics.silhouette import silhouette_samples, silhouette_score
+from coterie.metrics.squares import bcss, calinski_harabasz_score, davies_bouldin_score, inertia, tss
 
 __all__ = [
     "adjusted_mutual_info_score",

@@ -1,7 +1,5 @@
 """Contingency tables of two labellings, from which all external indices are computed."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

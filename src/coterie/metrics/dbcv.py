@@ -1,7 +1,5 @@
 """Density-based cluster validation (DBCV)."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rows in clusters with a distance, whose distances are computed in strips: the full matrix is never stored."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -99,11 +97,11 @@ class LabelledRows:
         """Position of the first row of each cluster in `order` (k,)."""
         return np.cumsum(self.counts) - self.counts
 
-    def with_positive_weight(self) -> LabelledRows:
+    def with_positive_weight(self) -> "LabelledRows":
         """Only the rows with positive weight, with clusters renumbered."""
         return self if self.w is None or self.w.all() else self.subset(np.flatnonzero(self.w))
 
-    def subset(self, index: Array) -> LabelledRows:
+    def subset(self, index: Array) -> "LabelledRows":
         """Only these rows, with clusters renumbered."""
         names, codes = np.unique(self.codes[index], return_inverse=True)
         w = None if self.w is None else self.w[index]

@@ -1,7 +1,5 @@
 """Encode labels of any type as integers."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

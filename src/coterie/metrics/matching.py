@@ -1,7 +1,5 @@
 """Clusters matched to classes: purity, and the confusion matrix under the best one-to-one matching."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The clusters of a fitted model for rows, and a warning if these are unlike the rows of the fit."""
 
-from __future__ import annotations
-
 import sys
 import warnings
 from typing import Any

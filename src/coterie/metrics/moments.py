@@ -4,8 +4,6 @@ A mean is stored in two parts: a row of the cluster (its pivot), and the mean of
 far from the origin, rounding their sum could change it by more than the differences between clusters.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -43,7 +41,7 @@ class Means(NamedTuple):
         """All means minus the mean of cluster j (k, d)."""
         return (self.pivot - self.pivot[j]) + (self.offset - self.offset[j])
 
-    def subset(self, clusters: Array) -> Means:
+    def subset(self, clusters: Array) -> "Means":
         return Means(self.pivot[clusters], self.offset[clusters])
 
     def distances(self, X: Any) -> Array:

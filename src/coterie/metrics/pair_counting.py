@@ -1,7 +1,5 @@
 """Indices that count pairs of rows: the Rand index, plain and adjusted, and the Fowlkes–Mallows index."""
 
-from __future__ import annotations
-
 from math import sqrt
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Silhouettes from the sums of distances of each row to each cluster, which are computed in one of three ways."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

@@ -4,8 +4,6 @@ Rows that are together in every clustering form a *cell*. The sum of the distanc
 the cells of the cluster, so most work does not depend on the number of clusterings.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Model-based hierarchical clustering with a Gaussian for each cluster, to initialise EM on few rows."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from coterie import interrupts, kernels

@@ -1,8 +1,6 @@
 """Base classes of mixture estimators: the fit by EM, and methods that follow from posterior probabilities."""
 
-from __future__ import annotations
-
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -24,22 +22,30 @@ from coterie.mixture.history import LikelihoodRecorder, Recorder
 from coterie.traces import Traced
 
 
+@dataclass(eq=False, repr=False)
 class BaseMixture(Traced, DensityMixin, Estimator):
-    """The fit of all mixtures, and methods that follow from posterior probabilities.
+    """The options and the fit of all mixtures, and methods that follow from posterior probabilities.
 
     A subclass builds its model, an `EM`, in `_new_model`, defines the initialisation in `_start`, and sets fitted
     attributes in `_publish` and `_store_result`. Parameters are stored as `_components`, the model as `_fitted_model`.
     """
 
-    n_components: Any
-    n_init: int
-    tol: float
-    max_iter: int
-    accelerate: bool
-    warm_start: bool
-    callback: Any
-    verbose: Any
-    history_: Any
+    n_components: Any = 1
+    _: KW_ONLY
+    init_params: Any = "auto"
+    n_init: int = 1
+    tol: float = 1e-3
+    max_iter: int = 1000
+    accelerate: bool = False
+    warm_start: bool = False
+    device: str = "auto"
+    engine: Any = "auto"
+    n_jobs: int | None = None
+    random_state: Any = None
+    callback: Any = None
+    verbose: int = 0
+    checkpoint: Any = None
+    history_: Any = field(init=False)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, known_labels: Any = None) -> Self:
         """Fit the mixture.
@@ -262,13 +268,14 @@ class BaseMixture(Traced, DensityMixin, Estimator):
             raise ParameterError(f"warm_start=True, but the previous fit has {names}: set warm_start=False")
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class MixtureEstimator(BaseMixture):
     """A mixture that is fitted by EM, with information criteria."""
 
-    e_step: str
-    missing: str
-    _state: online.State  # parameters and statistics of all batches
-    _batches: int
+    e_step: str = "soft"
+    missing: str = "error"
+    _state: online.State = field(init=False)  # parameters and statistics of all batches
+    _batches: int = field(init=False)
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None, *, known_labels: Any = None) -> Any:
         """Fit the mixture, and return the most probable component of each row (n,)."""

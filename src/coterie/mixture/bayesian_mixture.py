@@ -1,8 +1,6 @@
 """The Bayesian Gaussian mixture estimator."""
 
-from __future__ import annotations
-
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -44,6 +42,7 @@ FORMS = ("full", "tied", "diag", "spherical")
     means_="real K D",
     covariances_=BY_FORM,
 )
+@dataclass(eq=False, repr=False, kw_only=True)
 class BayesianGaussianMixture(BaseMixture):
     r"""Bayesian Gaussian mixture, fitted by variational Bayes.
 
@@ -159,54 +158,17 @@ class BayesianGaussianMixture(BaseMixture):
     array([100., 200.])
     """
 
-    def __init__(
-        self,
-        n_components=1,
-        *,
-        covariance_type="full",
-        tol=1e-3,
-        reg_covar=1e-6,
-        max_iter=1000,
-        n_init=1,
-        init_params="kmeans",
-        weight_concentration_prior_type="dirichlet_process",
-        weight_concentration_prior=None,
-        mean_precision_prior=None,
-        mean_prior=None,
-        degrees_of_freedom_prior=None,
-        covariance_prior=None,
-        accelerate=False,
-        warm_start=False,
-        device="auto",
-        engine="auto",
-        n_jobs=None,
-        random_state=None,
-        callback=None,
-        verbose=0,
-        checkpoint=None,
-    ):
-        self.n_components = n_components
-        self.covariance_type = covariance_type
-        self.tol = tol
-        self.reg_covar = reg_covar
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.init_params = init_params
-        self.weight_concentration_prior_type = weight_concentration_prior_type
-        self.weight_concentration_prior = weight_concentration_prior
-        self.mean_precision_prior = mean_precision_prior
-        self.mean_prior = mean_prior
-        self.degrees_of_freedom_prior = degrees_of_freedom_prior
-        self.covariance_prior = covariance_prior
-        self.accelerate = accelerate
-        self.warm_start = warm_start
-        self.device = device
-        self.engine = engine
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-        self.checkpoint = checkpoint
+    covariance_type: str = "full"
+    reg_covar: float = 1e-6
+    init_params: Any = "kmeans"
+    weight_concentration_prior_type: str = "dirichlet_process"
+    weight_concentration_prior: float | None = None
+    mean_precision_prior: float | None = None
+    mean_prior: Any = None
+    degrees_of_freedom_prior: float | None = None
+    covariance_prior: Any = None
+    counts_: np.ndarray = field(init=False)
+    lower_bound_: float = field(init=False)
 
     _sparse = False
     _has_lengths = True
@@ -220,9 +182,6 @@ class BayesianGaussianMixture(BaseMixture):
         "precisions_cholesky_": Powers(-1, 0),
     }
     _powers_of_options: ClassVar[dict[str, int]] = {"mean_prior": 1, "covariance_prior": 2}
-
-    counts_: np.ndarray
-    lower_bound_: float
 
     def _rescale_sums(self, X: Any, sample_weight: Any) -> None:
         log_volume = self._log_volume(float(self.counts_.sum()), X, sample_weight)

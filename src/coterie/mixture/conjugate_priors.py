@@ -9,8 +9,6 @@ Each prior computes its posterior from the statistics of rows, the expected loga
 divergence KL(posterior || prior), which is a term of the evidence lower bound.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Degenerate components of Gaussian mixtures: on too few rows, or without variance in some direction."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from coterie.families import forms

@@ -1,7 +1,5 @@
 """Dirichlet process mixtures of any family with a conjugate prior, and the search for the number of components."""
 
-from __future__ import annotations
-
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -189,7 +187,7 @@ class NoisyGaussian(Gaussian):
     """
 
     @classmethod
-    def of(cls, family: Gaussian) -> NoisyGaussian:
+    def of(cls, family: Gaussian) -> "NoisyGaussian":
         if family.structure not in ("full", "VVV", "diag", "VVI"):
             raise ParameterError(
                 f"n_components='auto' needs Gaussians of structure 'full' or 'diag'; got {family.structure!r}"

@@ -1,7 +1,5 @@
 """EM of all mixtures: convergence, repair of components without rows, and results for each row."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -45,7 +43,7 @@ class LeastLikelyRow(Stats):
     log_density: float
     row: Any  # (1, d)
 
-    def __add__(self, other: LeastLikelyRow) -> LeastLikelyRow:
+    def __add__(self, other: "LeastLikelyRow") -> "LeastLikelyRow":
         return self if self.log_density <= other.log_density else other
 
 

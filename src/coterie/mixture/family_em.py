@@ -1,7 +1,5 @@
 """EM for mixtures of any family: responsibilities, then the estimate of each component by the family."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple

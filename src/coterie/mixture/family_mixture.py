@@ -1,9 +1,7 @@
 """The mixture estimator of any family."""
 
-from __future__ import annotations
-
 from copy import copy
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from typing import Any, Self
 
@@ -64,6 +62,7 @@ def _is_consistent(model: dict[str, Any], lengths: dict[str, int]) -> bool:
     family_="family",
     weights_="real K",
 )
+@dataclass(eq=False, repr=False)
 class Mixture(MixtureEstimator):
     r"""Mixture of any family of distributions, fitted by EM.
 
@@ -158,55 +157,22 @@ class Mixture(MixtureEstimator):
     True
     """
 
-    def __init__(
-        self,
-        n_components=1,
-        family="gaussian",
-        *,
-        e_step="soft",
-        init_params="auto",
-        n_init=1,
-        prior=None,
-        concentration=1.0,
-        tol=1e-3,
-        max_iter=1000,
-        accelerate=False,
-        missing="error",
-        warm_start=False,
-        device="auto",
-        engine="auto",
-        n_jobs=None,
-        random_state=None,
-        callback=None,
-        verbose=0,
-        checkpoint=None,
-    ):
+    family: Any = "gaussian"
+    _: KW_ONLY
+    prior: Any = None
+    concentration: Any = 1.0
+    _learned: Any = field(init=False)  # the family with properties of the columns, after the rows were opened
+
+    def __post_init__(self) -> None:
         # Only a call can confuse the order, not set_params: so it is checked here, and not in fit.
-        if isinstance(n_components, Family) or (isinstance(n_components, str) and n_components in CLASSES):
-            number = 3 if isinstance(family, Family) or family in CLASSES else family
+        if isinstance(self.n_components, Family) or (
+            isinstance(self.n_components, str) and self.n_components in CLASSES
+        ):
+            number = 3 if isinstance(self.family, Family) or self.family in CLASSES else self.family
             raise ParameterError(
-                f"the first argument of Mixture is n_components, a whole number or 'auto'; got {n_components!r}. "
-                f"Put the family second: Mixture({number!r}, {n_components!r})"
+                f"the first argument of Mixture is n_components, a whole number or 'auto'; got {self.n_components!r}. "
+                f"Put the family second: Mixture({number!r}, {self.n_components!r})"
             )
-        self.n_components = n_components
-        self.family = family
-        self.e_step = e_step
-        self.init_params = init_params
-        self.n_init = n_init
-        self.prior = prior
-        self.concentration = concentration
-        self.tol = tol
-        self.max_iter = max_iter
-        self.accelerate = accelerate
-        self.missing = missing
-        self.warm_start = warm_start
-        self.device = device
-        self.engine = engine
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-        self.checkpoint = checkpoint
 
     @classmethod
     def from_frame(
@@ -276,8 +242,6 @@ class Mixture(MixtureEstimator):
     partial_fit = available_if(lambda self: not self._auto)(MixtureEstimator.partial_fit)
 
     # n_components='auto': a Dirichlet process
-
-    _learned: Any  # the family with properties of the columns, after the rows were opened
 
     @property
     def _auto(self) -> bool:

@@ -1,7 +1,5 @@
 """Batches of EM runs of mixtures of any family."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, Self
 

@@ -1,7 +1,5 @@
 """EM for Gaussian mixtures: posterior probabilities, then weighted means and covariances."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 

@@ -1,9 +1,7 @@
 """The Gaussian mixture estimator."""
 
-from __future__ import annotations
-
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -38,6 +36,7 @@ MAX_RATIO = 1e6  # of the standard deviations of columns; the squares of more ar
     means_="real K D",
     covariances_=BY_FORM,
 )
+@dataclass(eq=False, repr=False, kw_only=True)
 class GaussianMixture(MixtureEstimator):
     r"""Gaussian mixture, fitted by EM.
 
@@ -153,56 +152,13 @@ class GaussianMixture(MixtureEstimator):
     np.float64(1.0)
     """
 
-    def __init__(
-        self,
-        n_components=1,
-        *,
-        covariance_type="full",
-        e_step="soft",
-        init_params="auto",
-        n_init=1,
-        weights_init=None,
-        means_init=None,
-        precisions_init=None,
-        fixed=(),
-        reg_covar=1e-6,
-        prior=None,
-        tol=1e-3,
-        max_iter=1000,
-        accelerate=False,
-        missing="error",
-        warm_start=False,
-        device="auto",
-        engine="auto",
-        n_jobs=None,
-        random_state=None,
-        callback=None,
-        verbose=0,
-        checkpoint=None,
-    ):
-        self.n_components = n_components
-        self.covariance_type = covariance_type
-        self.e_step = e_step
-        self.init_params = init_params
-        self.n_init = n_init
-        self.weights_init = weights_init
-        self.means_init = means_init
-        self.precisions_init = precisions_init
-        self.fixed = fixed
-        self.reg_covar = reg_covar
-        self.prior = prior
-        self.tol = tol
-        self.max_iter = max_iter
-        self.accelerate = accelerate
-        self.missing = missing
-        self.warm_start = warm_start
-        self.device = device
-        self.engine = engine
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-        self.checkpoint = checkpoint
+    covariance_type: Any = "full"
+    weights_init: Any = None
+    means_init: Any = None
+    precisions_init: Any = None
+    fixed: Any = ()
+    reg_covar: float = 1e-6
+    prior: Any = None
 
     _sparse = False
     _has_lengths = True

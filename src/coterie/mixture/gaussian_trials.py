@@ -1,7 +1,5 @@
 """Batches of EM runs of Gaussian mixtures, by matrix products."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The history of a fit: log-likelihood and lower bound after each step, or the evidence lower bound and its terms."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass, replace
 from typing import Any
@@ -35,7 +33,7 @@ class History:
     def __len__(self) -> int:
         return len(self.step)
 
-    def rescaled(self, log_volume: float, exponent: int) -> History:
+    def rescaled(self, log_volume: float, exponent: int) -> "History":
         """The history in other units: `log_volume` is subtracted from sums, and weights are scaled by 2^exponent."""
         if log_volume == 0 and exponent == 0:
             return self
@@ -58,7 +56,7 @@ class BoundHistory:
     def __len__(self) -> int:
         return len(self.iteration)
 
-    def rescaled(self, log_volume: float) -> BoundHistory:
+    def rescaled(self, log_volume: float) -> "BoundHistory":
         """The history in other units of the rows: `log_volume` is subtracted from sums of log densities."""
         return replace(self, lower_bound=self.lower_bound - log_volume, fit=self.fit - log_volume)
 

@@ -12,8 +12,6 @@ Values must be missing at random: whether a value is missing may depend on obser
 .. [1] Ghahramani & Jordan (1994), Supervised learning from incomplete data via an EM approach, NIPS 6.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Checks of the parameters of mixtures that are arrays: initial values, fixed parts, labels and concentrations."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

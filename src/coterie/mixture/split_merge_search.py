@@ -4,8 +4,6 @@ The search needs rows in memory and a family with a conjugate prior: its statist
 log densities under the posterior.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Where EM starts: parameters that are found on a sample of the rows."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

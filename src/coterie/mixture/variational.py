@@ -1,7 +1,5 @@
 """Variational Bayes for Gaussian mixtures: posterior distributions of the parameters instead of estimates."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Fits of `GaussianMixture` that start from components of other fits."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

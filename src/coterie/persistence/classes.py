@@ -107,11 +107,8 @@ def check_steps(steps: list[tuple[str, Any]]) -> None:
         )
 
 
-def complete_scaler(step: Any, rows: int = 0) -> None:
-    """Set attributes of a fitted scaler that are missing; `rows` were seen by its fit, 0 if that is unknown.
-
-    Only `transform` was needed of the scalers in files of older versions.
-    """
+def complete_scaler(step: Any, rows: int) -> None:
+    """Set the attributes of a fitted scaler that only another fit needs, if they are missing; `rows` were fitted."""
     if not isinstance(step, StandardScaler | MinMaxScaler) or hasattr(step, "n_samples_seen_"):
         return
     step.n_samples_seen_ = rows

@@ -11,9 +11,8 @@ import numpy as np
 
 from coterie.core import writing
 from coterie.errors import ModelFileError, ParameterError
-from coterie.persistence import older_formats
 
-FORMAT = 3  # version of the format that is written; files of a higher version are rejected
+FORMAT = 1  # version of the format; files of other versions are rejected
 KEY = "coterie"
 KEYS = {"model": KEY, "checkpoint": "coterie checkpoint"}  # of the metadata, by the content of the file
 EXPECTED = {"model": "a model file written by coterie.save", "checkpoint": "a checkpoint of coterie"}
@@ -77,10 +76,7 @@ def read(path: Path, kind: str = "model") -> tuple[Any, dict[str, np.ndarray]]:
     if not isinstance(text, str) or head.get("sha256") != digest(text, tensors):
         remedy = "; save the model again" if kind == "model" else ""
         raise ModelFileError(f"its checksum is wrong: the file was damaged or edited{remedy}")
-    content = parse(text)
-    if head["format"] < FORMAT:
-        content = older_formats.upgraded(content, tensors, head["format"])
-    return content, tensors
+    return parse(text), tensors
 
 
 def parse(text: str) -> Any:
@@ -115,11 +111,10 @@ def _head(metadata: Any, kind: str) -> dict[str, Any]:
     version = head.get("format") if isinstance(head, dict) else None
     if type(version) is not int or version < 1:
         raise ModelFileError(f"its format must be an integer >= 1; got {version!r}")
-    if kind == "checkpoint" and version < FORMAT:
-        raise ModelFileError(f"it has format {version}, of an older version of coterie")
-    if version > FORMAT:
+    if version != FORMAT:
         raise ModelFileError(
-            f"it has format {version}, but this version of coterie reads formats up to {FORMAT}: upgrade coterie"
+            f"it has format {version}, but this version of coterie reads format {FORMAT}: "
+            "use the version that wrote it, or fit again"
         )
     return head
 

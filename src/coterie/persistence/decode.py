@@ -70,7 +70,6 @@ class Decoder:
             check_is_fitted(model.steps[-1][1])
         else:
             check_model(classes.model_declaration(name), vars(model), lengths)
-            classes.complete_scaler(model)
         return model
 
     def _model_class(self, name: Any, inside: bool) -> type:

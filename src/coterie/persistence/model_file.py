@@ -77,7 +77,7 @@ def load(path: str | PathLike[str]) -> Any:
 
     A file contains no executable code: it names classes from a fixed list, whose fields are numbers, texts and arrays.
     Types and shapes are checked, and the model must be able to predict a few rows. A file that is damaged, edited, of
-    a newer format, or with unknown content is rejected.
+    another format, or with unknown content is rejected.
 
     Parameters
     ----------

@@ -1,7 +1,5 @@
 """Initial centers. Each method uses only passes of an engine, so that it works on every source."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Costs of rows at centers: each model is initialised with the cost that it minimises."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Farthest-first traversal: each new center is the row farthest from the previous centers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -21,7 +19,7 @@ class Farthest(Stats):
     cost: Any
     row: Any  # (d,)
 
-    def __add__(self, other: Farthest) -> Farthest:
+    def __add__(self, other: "Farthest") -> "Farthest":
         return self if self.cost >= other.cost else other
 
 

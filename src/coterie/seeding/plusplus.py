@@ -1,19 +1,16 @@
 """k-means++: each new center is a row sampled in proportion to its cost at the previous centers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from coterie import kernels
+from coterie import interrupts, kernels
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.random_numbers import uniform
 from coterie.core.stats import Stats
 from coterie.seeding.costs import SQUARES, WORK, Cost
-from coterie.seeding.device_rounds import on_device
 
 TILES_BYTES = 1 << 25  # maximum size of rows of which a copy is made that passes read faster
 TILES_FROM = 8  # number of passes from which the copy pays off
@@ -40,7 +37,7 @@ class Draws(Stats):
     rows: Any  # (m, d)
     cost: Any  # (m,) of each row at the current centers
 
-    def __add__(self, other: Draws) -> Draws:
+    def __add__(self, other: "Draws") -> "Draws":
         is_first = self.arrival <= other.arrival
         return Draws(
             self.potential + other.potential,
@@ -176,3 +173,40 @@ def sample_rows(
         return Draws(potential, np.full(count, np.inf), np.zeros((count, X.shape[1]), X.dtype), np.zeros(count))
     arrival = -np.log(u[count:]) / total
     return Draws(potential, arrival, cost.take(X, rows), closest[rows].astype(np.float64))
+
+
+# The same rounds for rows on one GPU, without copies between host and device.
+
+ROUNDS = 64  # that the device runs before the host looks at their results
+
+
+def on_device(
+    source: Source, engine: Engine, rng: np.random.Generator, k: int, unit: float, size: int, chosen: Any
+) -> np.ndarray[Any, Any] | None:
+    """Centers (k, d) as those of `plusplus`; None if rows are not on one GPU, or its kernels do not support them."""
+    if source.engine != "cuda" or len(source.parts()) > 1:
+        return None
+    centers: np.ndarray[Any, Any] | None = engine.map(partial(_centers, rng, k, unit, size, chosen), source)[0]
+    return centers
+
+
+def _centers(
+    rng: np.random.Generator, k: int, unit: float, size: int, chosen: Any, chunk: Chunk
+) -> np.ndarray[Any, Any] | None:
+    X, w, ops = chunk.X, chunk.w, kernels.for_centers(chunk.X, WORK)
+    wanted = k - (chosen is None)
+    rounds = ops.plusplus_rounds(X, w, wanted, size, unit, chosen)
+    if rounds is None:
+        return None
+    first = X[ops.draw(ops.row_values(X, 1, X.dtype), w, rng.random(1))[1]] if chosen is None else chosen
+    fixed = first.astype(X.dtype, copy=False)
+    for center in fixed[:-1]:
+        rounds.add(center)
+    rounds.start(fixed[-1])
+    found, is_done = 0, wanted == 0
+    while not is_done:
+        interrupts.check()
+        rounds.run(rng.random((min(wanted - found + 1, ROUNDS), 2, 2 * size + 6)))
+        found, is_done = rounds.progress()
+    missing = np.repeat(fixed[:1], wanted - found, axis=0)  # X has fewer distinct rows than centers: repeat one
+    return np.concatenate([*([fixed] if chosen is None else []), X[rounds.rows(found)], missing])

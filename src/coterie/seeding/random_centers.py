@@ -1,7 +1,5 @@
 """Random initial centers: random rows (Forgy), and the means of a random partition."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -24,7 +22,7 @@ class FirstRows(Stats):
     rows: Any  # (m, d)
     count: int
 
-    def __add__(self, other: FirstRows) -> FirstRows:
+    def __add__(self, other: "FirstRows") -> "FirstRows":
         key, rows = np.concatenate([self.key, other.key]), np.concatenate([self.rows, other.rows])
         first = np.argsort(key, kind="stable")[: self.count]
         return FirstRows(key[first], rows[first], self.count)

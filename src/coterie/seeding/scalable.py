@@ -1,7 +1,5 @@
 """k-means||: each pass samples many candidates in proportion to their costs; k-means++ then chooses among them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -37,7 +35,7 @@ class Arrivals(Stats):
     rows: Any  # (m, d)
     expected: float  # number of rows
 
-    def __add__(self, other: Arrivals) -> Arrivals:
+    def __add__(self, other: "Arrivals") -> "Arrivals":
         potential = self.potential + other.potential
         arrival, rows = np.concatenate([self.arrival, other.arrival]), np.concatenate([self.rows, other.rows])
         in_time = arrival * potential < self.expected
@@ -173,7 +171,7 @@ class _SingleChunk:
     def allocate(self, fill: Any, dtype: Any) -> list[Any]:
         return [np.full(len(self.chunk.X), fill, dtype)]
 
-    def scan(self, step: Callable[..., Any], source: _SingleChunk, memos: list[Any]) -> tuple[Any, list[Any]]:
+    def scan(self, step: Callable[..., Any], source: "_SingleChunk", memos: list[Any]) -> tuple[Any, list[Any]]:
         stats, memo = step(self.chunk, memos[0])
         return stats, [memo]
 

@@ -1,7 +1,5 @@
 """Compiled kernels for dense rows; `plain` has the same functions, with docstrings."""
 
-from __future__ import annotations
-
 import functools
 import operator
 import threading

@@ -1,7 +1,5 @@
 """Unions of clusters in model-based hierarchical clustering, with unions in the lanes; see `plain.agglomeration`."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from coterie.kernels.cpu import read_only

@@ -1,7 +1,5 @@
 """Optimal K-means of a few rows by branch and bound (Brusco 2006)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from coterie.kernels.cpu.jit import jit

@@ -1,7 +1,5 @@
 """Centroid and median linkage of rows: only the centers of clusters are stored, and no distance matrix."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

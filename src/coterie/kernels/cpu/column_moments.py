@@ -1,7 +1,5 @@
 """First and second moments of the columns, in float64."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from coterie.kernels.cpu.jit import jit

@@ -6,8 +6,6 @@ same time can exchange their entries. Here each file has a checksum, a hash of a
 file that does not match is ignored, and replaced after the kernel is compiled again.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import pickle

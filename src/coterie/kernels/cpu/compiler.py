@@ -6,8 +6,6 @@ the whole is optimised once. `references` and `tuple_model` make this code short
 functions still run: without them some loops are not vectorised.
 """
 
-from __future__ import annotations
-
 from numba.core import compiler, types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock

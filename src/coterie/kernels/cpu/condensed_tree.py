@@ -1,7 +1,5 @@
 """Condensed trees of density-based clusters: the loops of `kernels.plain.condensed_tree`, compiled."""
 
-from __future__ import annotations
-
 from coterie.kernels.cpu.jit import jit
 from coterie.kernels.plain import condensed_tree as plain
 

@@ -4,8 +4,6 @@
 change the label, the row is made dense and its distances are computed by definition (`exact_distance`).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from coterie.kernels.cpu.exact_distance import distance, two_nearest

@@ -1,7 +1,5 @@
 """D² sampling of k-means++: update distances with the last center, evaluate candidates, draw the next ones."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from coterie.kernels.cpu.jit import jit, jit_reassociating

@@ -1,7 +1,5 @@
 """Pairs of leaves of a dendrogram: cophenetic distances, and path lengths for optimal leaf orders."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from coterie.kernels.cpu.jit import jit, jit_finite

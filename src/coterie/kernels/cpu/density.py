@@ -1,7 +1,5 @@
 """Core distances, mutual reachability and neighbourhoods from tables of distances."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from coterie.kernels.cpu.jit import jit, jit_finite

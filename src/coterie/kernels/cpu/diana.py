@@ -5,8 +5,6 @@ order. A split updates sums of distances by those of the objects that left, and 
 distance of each member.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from coterie.kernels.cpu.jit import jit

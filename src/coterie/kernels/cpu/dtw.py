@@ -4,15 +4,12 @@ Each lane of a vector has one series: a *tile* is `lanes` series of B, transpose
 row of the tables of accumulated costs is stored for all of them, and updated with each time point of a series of A.
 """
 
-from __future__ import annotations
-
 import numpy as np
-from numba import types
-from numba.extending import intrinsic, register_jitable
+from numba.extending import register_jitable
 
 from coterie.kernels.cpu.jit import jit, jit_finite
 from coterie.kernels.cpu.simd import aligned
-from coterie.kernels.cpu.vectors import REGISTER, Vectors, i64
+from coterie.kernels.cpu.vectors import REGISTER, i64, vector_code
 from coterie.kernels.plain.dtw import warping_path  # one step for each time point: compiling it is not worthwhile
 
 __all__ = ["accumulated_costs", "align", "envelope", "lower_bounds", "path_costs", "warping_path"]
@@ -32,38 +29,33 @@ def _minimum(v, above, across, left):
     return v.lower(v.lower(above, across), left)
 
 
-def sweep(kinds, local, minimum=_minimum, outside=float("inf"), extra_names=""):
-    """Code that computes the next row of the tables of a tile, in the cells from `low` to `high` - 1.
+def sweep(v, local, minimum=_minimum, outside=float("inf")):
+    """Compute the next row of the tables of a tile, in the cells from `low` to `high` - 1.
 
     A cell is the minimum of the cells above, diagonal and left, plus its cost `local(v, index)`. Rows begin with a
     column of the value `outside`. `before` and `after` are the indices at which the two rows begin; they can be equal.
     """
-
-    def codegen(context, b, sig, args):
-        v = Vectors("tile x x_at channels rows before after low high" + extra_names, context, b, sig, args)
-        width = VECTORS * v.lanes
-        above0, after0 = v.start("rows", v["before"]), v.start("rows", v["after"])
-        corner = v.at(above0, b.mul(v["low"], i64(width)))
-        across = [v.load(v.at(corner, r * v.lanes)) for r in range(VECTORS)]
-        with v.loop(v["low"], v["high"], 1, [*across, *[v.constant(outside)] * VECTORS]) as cell:
-            cost = local(v, cell.t)
-            offset = b.mul(b.add(cell.t, i64(1)), i64(width))
-            above = [v.load(v.at(v.at(above0, offset), r * v.lanes)) for r in range(VECTORS)]
-            cells = []
-            for r in range(VECTORS):
-                across, left = cell.values[r], cell.values[VECTORS + r]
-                cells.append(b.fadd(cost[r], minimum(v, above[r], across, left)))
-                v.store(cells[r], v.at(v.at(after0, offset), r * v.lanes))
-            cell.new = [*above, *cells]
-        return context.get_dummy_value()
-
-    return types.void(*kinds), codegen
+    b = v.b
+    width = VECTORS * v.lanes
+    above0, after0 = v.start(v["rows"], v["before"]), v.start(v["rows"], v["after"])
+    corner = v.at(above0, b.mul(v["low"], i64(width)))
+    across = [v.load(v.at(corner, r * v.lanes)) for r in range(VECTORS)]
+    with v.loop(v["low"], v["high"], 1, [*across, *[v.constant(outside)] * VECTORS]) as cell:
+        cost = local(v, cell.t)
+        offset = b.mul(b.add(cell.t, i64(1)), i64(width))
+        above = [v.load(v.at(v.at(above0, offset), r * v.lanes)) for r in range(VECTORS)]
+        cells = []
+        for r in range(VECTORS):
+            across, left = cell.values[r], cell.values[VECTORS + r]
+            cells.append(b.fadd(cost[r], minimum(v, above[r], across, left)))
+            v.store(cells[r], v.at(v.at(after0, offset), r * v.lanes))
+        cell.new = [*above, *cells]
 
 
 def one_channel(local_cost):
     def local(v, j):
-        x = v.spread(v.b.load(v.start("x", v["x_at"])))
-        y0 = v.start("tile", v.b.mul(j, i64(VECTORS * v.lanes)))
+        x = v.spread(v.b.load(v.start(v["x"], v["x_at"])))
+        y0 = v.start(v["tile"], v.b.mul(j, i64(VECTORS * v.lanes)))
         return [local_cost(v, v.b.fsub(x, v.load(v.at(y0, r * v.lanes)))) for r in range(VECTORS)]
 
     return local
@@ -72,7 +64,7 @@ def one_channel(local_cost):
 def many_channels(local_cost):
     def local(v, j):
         b, width = v.b, VECTORS * v.lanes
-        x0, y0 = v.start("x", v["x_at"]), v.start("tile", b.mul(b.mul(j, v["channels"]), i64(width)))
+        x0, y0 = v.start(v["x"], v["x_at"]), v.start(v["tile"], b.mul(b.mul(j, v["channels"]), i64(width)))
         with v.repeat(i64(0), v["channels"], 1, [v.zero] * VECTORS) as channel:
             x, y = v.spread(b.load(v.at(x0, channel.t))), v.at(y0, b.mul(channel.t, i64(width)))
             for r in range(VECTORS):
@@ -91,19 +83,18 @@ def _absolute(v, difference):
     return v.call("fabs", difference)
 
 
-@intrinsic
-def squares_one_channel(typingctx, tile, x, x_at, channels, rows, before, after, low, high):
-    return sweep((tile, x, x_at, channels, rows, before, after, low, high), one_channel(square))
+def _row_of_costs(local):
+    """An intrinsic that computes the next row by `sweep`, with these costs of cells."""
+
+    @vector_code
+    def row(v, tile, x, x_at, channels, rows, before, after, low, high):
+        sweep(v, local)
+
+    return row
 
 
-@intrinsic
-def squares_many_channels(typingctx, tile, x, x_at, channels, rows, before, after, low, high):
-    return sweep((tile, x, x_at, channels, rows, before, after, low, high), many_channels(square))
-
-
-@intrinsic
-def absolute_costs(typingctx, tile, x, x_at, channels, rows, before, after, low, high):
-    return sweep((tile, x, x_at, channels, rows, before, after, low, high), many_channels(_absolute))
+squares_one_channel, squares_many_channels = _row_of_costs(one_channel(square)), _row_of_costs(many_channels(square))
+absolute_costs = _row_of_costs(many_channels(_absolute))
 
 
 @jit

@@ -4,8 +4,6 @@ The label of a row is the first center with the minimum of ``sum_t ((x_t - c_t) 
 order of the columns. `unit` is a power of two: dividing by it is exact, and avoids overflow.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from coterie.kernels.cpu.jit import jit, jit_finite, jit_reassociating

@@ -5,8 +5,6 @@ first-level cache, because the steps of a block are so short that anything else 
 computed for a few clusters at a time, in registers, with rows in the lanes.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from coterie.kernels.cpu.hard_assignment import (

@@ -5,19 +5,14 @@ rows and centers are computed directly, which loses no digits wherever the origi
 and computed from ratios to the minimum square of the row, so that they neither overflow nor underflow for any m.
 """
 
-from __future__ import annotations
-
-from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
 from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
 from coterie.kernels.cpu.gaussian import sum_in_float64
 from coterie.kernels.cpu.jit import jit, jit_reassociating
-from coterie.kernels.cpu.simd import VECTORS, aligned, load_tile, padded, points
+from coterie.kernels.cpu.simd import VECTORS, aligned, arena, load_tile, padded, points
 from coterie.kernels.cpu.soft_simd import (
     STRIP,
     _add_sums,
@@ -28,7 +23,7 @@ from coterie.kernels.cpu.soft_simd import (
     layout_access,
     sum_over_tiles,
 )
-from coterie.kernels.cpu.vectors import Vectors, i64
+from coterie.kernels.cpu.vectors import i64, vector_code
 from coterie.kernels.plain import MAX_POWER
 
 BLOCK_BYTES = 1 << 18  # size of a block of rows with their memberships, which stays in the second-level cache
@@ -75,13 +70,11 @@ class Workspace:
             "panels": centers * columns,
             "center": centers * columns,
         }
-        *starts, size = accumulate((padded(size, itemsize) for size in sizes.values()), initial=0)
-        start = dict(zip(sizes, starts, strict=True))
-        self.layout = Layout(k, columns, rows, stride, block, **start)
-        self.buffer, self.sums = aligned(size, like), np.empty((centers, columns))
+        self.buffer, start, arrays = arena(sizes, like)
+        self.layout, self.sums = Layout(k, columns, rows, stride, block, **start), np.empty((centers, columns))
         self.rows, self.norm, self.origin = np.zeros(block, np.int64), aligned(rows, like), aligned(columns, like)
-        panels, center = (self.buffer[start[name] :][: sizes[name]] for name in ("panels", "center"))
-        self.panels, self.center = panels.reshape(-1, columns, STRIP), center.reshape(-1, columns)
+        self.panels = arrays["panels"].reshape(-1, columns, STRIP)
+        self.center = arrays["center"].reshape(-1, columns)
 
     def store_centers(self, centers: np.ndarray, inverse: float) -> None:
         """Store the centers in units, by the same operations as the rows: a row equal to a center stays equal."""
@@ -183,38 +176,26 @@ def all_above(values, bound):
     return n_below == 0
 
 
-@intrinsic
-def memberships_m2(typingctx, buffer, layout, at):
+@vector_code
+def memberships_m2(v, buffer, layout, at):
     """`shares`, `minimum` and `cost` of the rows of a tile, from `at` on, for m = 2."""
-    sig = types.void(buffer, layout, at)
-
-    def codegen(context, b, sig, args):
-        v = Vectors("buffer layout at", context, b, sig, args)
-        _memberships(v, share=lambda ratio: ratio, gain=lambda mean: b.fdiv(v.constant(1.0), mean))
-        return context.get_dummy_value()
-
-    return sig, codegen
+    b = v.b
+    _memberships(v, share=lambda ratio: ratio, gain=lambda mean: b.fdiv(v.constant(1.0), mean))
 
 
-@intrinsic
-def memberships_any_m(typingctx, buffer, layout, at, power, exponent):
+@vector_code
+def memberships_any_m(v, buffer, layout, at, power, exponent):
     """The same for any m; `power` is 1 / (m - 1), `exponent` is m - 1."""
-    sig = types.void(buffer, layout, at, power, exponent)
+    b = v.b
+    power, exponent = v.spread(power), v.spread(exponent)
 
-    def codegen(context, b, sig, args):
-        v = Vectors("buffer layout at power exponent", context, b, sig, args)
-        power, exponent = v.spread(v["power"]), v.spread(v["exponent"])
+    def share(ratio):
+        return _exp(v, b.fmul(power, _log(v, ratio)))
 
-        def share(ratio):
-            return _exp(v, b.fmul(power, _log(v, ratio)))
+    def gain(mean):
+        return b.fdiv(v.constant(1.0), _exp(v, b.fmul(exponent, _log(v, mean))))
 
-        def gain(mean):
-            return b.fdiv(v.constant(1.0), _exp(v, b.fmul(exponent, _log(v, mean))))
-
-        _memberships(v, share, gain)
-        return context.get_dummy_value()
-
-    return sig, codegen
+    _memberships(v, share, gain)
 
 
 def _memberships(v, share, gain):
@@ -298,30 +279,22 @@ def _atanh_series(degree):
 _ATANH = {degree: _atanh_series(degree) for degree in (3, 8)}
 
 
-@intrinsic
-def add_differences(typingctx, buffer, column, stride, shares, block, center, columns, sums, at, tiles):
+@vector_code
+def add_differences(v, buffer, column, stride, shares, block, center, columns, sums, at, tiles):
     """Add z (x - c) for PAIR centers and a strip of columns; sums (PAIR, STRIP) have the stride `columns`.
 
     column: start of the strip in the first tile; shares (PAIR, block); center and sums begin at `center` and `at`.
     """
-    sig = types.void(buffer, column, stride, shares, block, center, columns, sums, at, tiles)
+    b = v.b
+    z0, c0 = v.start(buffer, shares), v.start(buffer, center)
+    pairs = [(j, i) for j in range(PAIR) for i in range(STRIP)]
+    c = [v.spread(b.load(v.at(v.at(c0, b.mul(columns, i64(j))), i))) for j, i in pairs]
 
-    def codegen(context, b, sig, args):
-        v = Vectors("buffer column stride shares block center columns sums at tiles", context, b, sig, args)
-        z0, c0 = v.start("buffer", v["shares"]), v.start("buffer", v["center"])
-        pairs = [(j, i) for j in range(PAIR) for i in range(STRIP)]
-        c = [v.spread(b.load(v.at(v.at(c0, b.mul(v["columns"], i64(j))), i))) for j, i in pairs]
+    def step(row, x, totals):
+        z = [v.load(v.at(z0, b.add(b.mul(block, i64(j)), row))) for j in range(PAIR)]
+        return [v.fma(z[j], b.fsub(x[i], mean), total) for (j, i), mean, total in zip(pairs, c, totals, strict=True)]
 
-        def step(row, x, totals):
-            z = [v.load(v.at(z0, b.add(b.mul(v["block"], i64(j)), row))) for j in range(PAIR)]
-            return [
-                v.fma(z[j], b.fsub(x[i], mean), total) for (j, i), mean, total in zip(pairs, c, totals, strict=True)
-            ]
-
-        totals = sum_over_tiles(v, STRIP, len(pairs), step)
-        for j in range(PAIR):
-            pointer = v.at(v.start("sums", v["at"]), b.mul(v["columns"], i64(j)))
-            _add_sums(v, totals[j * STRIP : (j + 1) * STRIP], pointer)
-        return context.get_dummy_value()
-
-    return sig, codegen
+    totals = sum_over_tiles(v, STRIP, len(pairs), step)
+    for j in range(PAIR):
+        pointer = v.at(v.start(sums, at), b.mul(columns, i64(j)))
+        _add_sums(v, totals[j * STRIP : (j + 1) * STRIP], pointer)

@@ -6,8 +6,6 @@ factor saves a subtraction in each product and loses little accuracy. If few row
 of a component, these rows are copied together first.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from coterie.kernels.cpu.gaussian_layout import FORMS

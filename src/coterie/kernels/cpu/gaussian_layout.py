@@ -4,14 +4,11 @@ Rows and means are relative to the origin and divided by `unit`, a power of two 
 overflow nor underflow. Centers are means in these units.
 """
 
-from __future__ import annotations
-
-from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
 
-from coterie.kernels.cpu.simd import aligned, padded, points
+from coterie.kernels.cpu.simd import aligned, arena, padded, points
 from coterie.kernels.cpu.soft_simd import PRODUCT_COLUMNS, STRIP, TRIANGLE
 from coterie.kernels.plain import Gaussians
 
@@ -79,17 +76,13 @@ class Workspace:
             "factor": factor[form],
             "center": (k + 1) * columns,
         }
-        *starts, size = accumulate((padded(size, itemsize) for size in sizes.values()), initial=0)
-        start = dict(zip(sizes, starts, strict=True))
-        self.form = form
+        self.buffer, start, arrays = arena(sizes, like)
+        self.form, self.sums = form, np.empty(sums[form])
         self.layout = Layout(FORMS[form], k, columns, rows, stride, block, triangle, moments, few_tiles, **start)
-        self.buffer, self.sums = aligned(size, like), np.empty(sums[form])
         self.rows, self.selected = np.zeros(block, np.int64), np.zeros(block, np.int64)
         self.norm, self.origin = aligned(rows, like), aligned(columns, like)
-        self.offset, self.scale, self.factor, center = (
-            self.buffer[start[name] : start[name] + sizes[name]] for name in ("offset", "scale", "factor", "center")
-        )
-        self.center = center.reshape(k + 1, columns)
+        self.offset, self.scale, self.factor = (arrays[name] for name in ("offset", "scale", "factor"))
+        self.center = arrays["center"].reshape(k + 1, columns)
         if form in ("full", "tied"):
             self.factor_order, self.linear_order, self.moment_order = _factor_order(d), *_moment_order(d)
             self.is_below_diagonal = np.tri(d, k=-1, dtype=bool)

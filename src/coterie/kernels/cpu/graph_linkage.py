@@ -5,8 +5,6 @@ other end is ``to[h ^ 1]``. Two clusters have at most one active edge. Active ed
 whose length changes is moved within it, so that memory stays proportional to the graph.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from coterie.kernels.cpu.jit import jit

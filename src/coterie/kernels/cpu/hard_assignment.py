@@ -7,8 +7,6 @@ cancel. If these are too close as well, the label is computed in float64 (`exact
 and centers only, not on the kernel.
 """
 
-from __future__ import annotations
-
 from collections import namedtuple
 
 import numpy as np

@@ -5,8 +5,6 @@ time for the affected rows only, not a pass of all rows over all centers. Each k
 to `work[0]`: budgets are counted, not timed. The moves are in `local_search`.
 """
 
-from __future__ import annotations
-
 from collections import namedtuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The decorator of all CPU kernels: they are compiled once, cached on disk, and release the GIL."""
 
-from __future__ import annotations
-
 import os
 from contextlib import suppress
 

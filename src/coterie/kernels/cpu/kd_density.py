@@ -3,8 +3,6 @@
 The points are in the order of the leaves. A search starts at the leaf of its point and goes up, so it is local.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from coterie.kernels.cpu.density import insert

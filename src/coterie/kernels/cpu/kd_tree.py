@@ -4,8 +4,6 @@ Box k has the children 2 k + 1 and 2 k + 2, split across its longest side; the l
 efficient for few columns only.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -5,8 +5,6 @@ bound. Starts whose scores differ by less than that are compared with sums in tw
 on the values, but the result does not.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from coterie.kernels.cpu.jit import jit, jit_finite

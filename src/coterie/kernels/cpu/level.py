@@ -5,8 +5,6 @@ and other orders of sums. Kernels are compiled for one of a few levels instead. 
 a level, and compiled kernels can be part of the package.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import platform

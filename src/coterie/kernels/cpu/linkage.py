@@ -1,7 +1,5 @@
 """Agglomerative clustering by distances of all pairs of clusters; see `linkage_table` for their memory."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

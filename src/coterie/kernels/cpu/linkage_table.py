@@ -8,18 +8,14 @@ the matrix is never used: about a quarter is, at most, if clusters are compact, 
 visits every row.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
-from numba.extending import intrinsic
 
 from coterie.kernels.cpu import read_only
 from coterie.kernels.cpu.jit import jit
 from coterie.kernels.cpu.neighbours import distances_to_point, offset, pack, tile_width
-from coterie.kernels.cpu.vectors import Vectors
+from coterie.kernels.cpu.vectors import vector_code
 from coterie.kernels.plain.linkage import AVERAGE, CENTROID, COMPLETE, WARD
 
 MIN_ACTIVE = 0.6  # share of active columns below which they are moved together
@@ -77,18 +73,11 @@ def _table(
     )  # fmt: skip
 
 
-@intrinsic
-def _prefetch(typingctx, D, start, stop):
+@vector_code
+def _prefetch(v, D, start, stop):
     """Prefetch ``D[start:stop]`` of the flat array, which is read out of order."""
-    sig = types.void(D, start, stop)
-
-    def codegen(context, b, sig, args):
-        v = Vectors("D start stop", context, b, sig, args)
-        with v.loop(v["start"], v["stop"], 512 // v.bits, []) as line:
-            v.prefetch(v.start("D", line.t))
-        return context.get_dummy_value()
-
-    return sig, codegen
+    with v.loop(start, stop, 512 // v.bits, []) as line:
+        v.prefetch(v.start(D, line.t))
 
 
 @jit

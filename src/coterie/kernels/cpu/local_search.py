@@ -1,7 +1,5 @@
 """Local search for K-means: swaps of centers and moves of single rows, each followed by Lloyd's algorithm."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from coterie.kernels.cpu.incremental_lloyd import (

@@ -7,8 +7,6 @@ that `hard_assignment` would compute, or lower, and it decides about labels as u
 left are scored with 16 bits, and by `hard_assignment` if that does not help. The proof is in docs/theory/certified.md.
 """
 
-from __future__ import annotations
-
 import os
 from collections import namedtuple
 

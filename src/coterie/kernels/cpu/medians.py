@@ -1,7 +1,5 @@
 """K-medians and geometric medians, compiled; for the definitions and arguments see `plain.medians`."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from coterie.kernels.cpu import read_only

@@ -5,8 +5,6 @@ silhouettes. Most candidates are farther from most objects than these. So vector
 with the last of them, and only the objects that are nearer are processed.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from llvmlite import ir
 from numba import types
@@ -14,31 +12,25 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from coterie.kernels.cpu.jit import jit
-from coterie.kernels.cpu.vectors import REGISTER, Vectors, i1, i32, i64
+from coterie.kernels.cpu.vectors import REGISTER, i1, i32, i64, vector_code
 
 
-@intrinsic
-def compare(typingctx, row, limit, bits, m):
+@vector_code
+def compare(v, row, limit, bits, m):
     """Set bit j of ``bits[i]`` if ``row < limit`` in lane j of their i-th vectors; row, limit (m,)."""
-    sig = types.void(row, limit, bits, m)
+    b = v.b
+    whole, _ = v.whole_and_padded(m)
+    row0, limit0, bits0 = v.start(row), v.start(limit), v.start(bits)
 
-    def codegen(context, b, sig, args):
-        v = Vectors("row limit bits m", context, b, sig, args)
-        whole, _ = v.whole_and_padded(v["m"])
-        row0, limit0, bits0 = v.start("row"), v.start("limit"), v.start("bits")
+    def store_bits(t, x, y):
+        mask = b.bitcast(b.fcmp_ordered("<", x, y), ir.IntType(v.lanes))
+        b.store(b.zext(mask, i32) if v.lanes < 32 else mask, v.at(bits0, b.sdiv(t, i64(v.lanes))))
 
-        def store_bits(t, x, y):
-            mask = b.bitcast(b.fcmp_ordered("<", x, y), ir.IntType(v.lanes))
-            b.store(b.zext(mask, i32) if v.lanes < 32 else mask, v.at(bits0, b.sdiv(t, i64(v.lanes))))
-
-        with v.loop(i64(0), whole, v.lanes, []) as block:
-            store_bits(block.t, v.load(v.at(row0, block.t)), v.load(v.at(limit0, block.t)))
-        with v.loop(whole, v["m"], v.lanes, []) as rest:
-            count = b.sub(v["m"], rest.t)
-            store_bits(rest.t, *(v.load_first(v.at(start, rest.t), count, v.lanes) for start in (row0, limit0)))
-        return context.get_dummy_value()
-
-    return sig, codegen
+    with v.loop(i64(0), whole, v.lanes, []) as block:
+        store_bits(block.t, v.load(v.at(row0, block.t)), v.load(v.at(limit0, block.t)))
+    with v.loop(whole, m, v.lanes, []) as rest:
+        count = b.sub(m, rest.t)
+        store_bits(rest.t, *(v.load_first(v.at(start, rest.t), count, v.lanes) for start in (row0, limit0)))
 
 
 @intrinsic

@@ -5,8 +5,6 @@ observed columns. If rounding could change the label, it is computed by definiti
 the centers with zeros in the columns that the row misses.
 """
 
-from __future__ import annotations
-
 from collections import namedtuple
 
 import numpy as np

@@ -4,8 +4,6 @@ Distances along the chain decrease strictly, and the distance of a pair is the s
 cannot cause a cycle.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -4,16 +4,13 @@ A tile is a few registers of points. The first coordinate of an empty slot is in
 is that of the point whose neighbour is searched, during the search.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic, register_jitable
+from numba.extending import register_jitable
 
 from coterie.kernels.cpu.jit import jit
 from coterie.kernels.cpu.simd import aligned
-from coterie.kernels.cpu.vectors import REGISTER, Vectors, i32, i64
+from coterie.kernels.cpu.vectors import REGISTER, i32, i64, vector_code
 
 RUN = 4  # registers of points of a tile
 
@@ -78,114 +75,88 @@ def first_minimum(best, index):
     return best[lane], np.int64(index[lane]) + lane
 
 
-@intrinsic
-def lane_minima(typingctx, numbers, start, count, best, index):
+@vector_code
+def lane_minima(v, numbers, start, count, best, index):
     """Minimum of each lane of ``numbers[start:start + count]``, and its index minus the lane; count in whole tiles."""
-    sig = types.void(numbers, start, count, best, index)
-
-    def codegen(context, b, sig, args):
-        v = Vectors("numbers start count best index", context, b, sig, args)
-        numbers0 = v.start("numbers", v["start"])
-        state = _Minimum(v)
-        with v.repeat(i64(0), v["count"], RUN * v.lanes, state.initial()) as tile:
-            values = [v.load(v.at(numbers0, b.add(tile.t, i64(r * v.lanes)))) for r in range(RUN)]
-            tile.new = state.updated(values, tile)
-        state.store(tile.new)
-        return context.get_dummy_value()
-
-    return sig, codegen
+    b = v.b
+    numbers0 = v.start(numbers, start)
+    state = _Minimum(v)
+    with v.repeat(i64(0), count, RUN * v.lanes, state.initial()) as tile:
+        values = [v.load(v.at(numbers0, b.add(tile.t, i64(r * v.lanes)))) for r in range(RUN)]
+        tile.new = state.updated(values, tile)
+    state.store(tile.new)
 
 
-@intrinsic
-def distances_to_point(typingctx, tiles, first, out, count, d):
+@vector_code
+def distances_to_point(v, tiles, first, out, count, d):
     """Euclidean distances of the points of all tiles to the one whose coordinates begin at `first`.
 
     `count` is whole tiles. These are the bits of `pairwise.differences`.
     """
-    sig = types.void(tiles, first, out, count, d)
-
-    def codegen(context, b, sig, args):
-        v = Vectors("tiles first out count d", context, b, sig, args)
-        tiles0, point0, out0 = v.start("tiles"), v.start("tiles", v["first"]), v.start("out")
-        with v.repeat(i64(0), v["count"], RUN * v.lanes, []) as tile:
-            squares = _squares(v, v.at(tiles0, b.mul(tile.t, v["d"])), point0, RUN * v.lanes)
-            for r in range(RUN):
-                v.store(v.call("sqrt", squares[r]), v.at(out0, b.add(tile.t, i64(r * v.lanes))))
-        return context.get_dummy_value()
-
-    return sig, codegen
-
-
-@intrinsic
-def update_nearest(typingctx, tiles, point, near, link, number, count, best, index, d):
-    """Update `near`, squared distances to a growing set, with `point`; then the minimum of `near` by lane.
-
-    If the point is nearer than all before, link (i32) is set to `number`. `count` is whole tiles.
-    """
-    return types.void(tiles, point, near, link, number, count, best, index, d), _update_and_minimize(of_all=True)
-
-
-@intrinsic
-def nearest_to_point(typingctx, tiles, point, near, link, number, count, best, index, d):
-    """The same, but with the minimum of the distances to `point` only."""
-    return types.void(tiles, point, near, link, number, count, best, index, d), _update_and_minimize(of_all=False)
-
-
-@intrinsic
-def ward_minima(typingctx, tiles, point, weight, w_point, count, best, index, d):
-    """Minimum of ``w |x - point|^2 / (w + w_point)`` by lane: Ward's distance without the factor `w_point`.
-
-    Fractions are compared by products, and divided only at the end.
-    """
-    sig = types.void(tiles, point, weight, w_point, count, best, index, d)
-
-    def codegen(context, b, sig, args):
-        v = Vectors("tiles point weight w_point count best index d", context, b, sig, args)
-        tiles0, point0, weight0 = v.start("tiles"), v.start("point"), v.start("weight")
-        w_point, index_type = v.spread(v["w_point"]), ir.VectorType(i32, v.lanes)
-        initial = [v.constant(np.inf)] * RUN + [v.constant(1.0)] * RUN + [ir.Constant(index_type, [0] * v.lanes)] * RUN
-        with v.repeat(i64(0), v["count"], RUN * v.lanes, initial) as tile:
-            squares = _squares(v, v.at(tiles0, b.mul(tile.t, v["d"])), point0)
-            above, below, at = (tile.values[i * RUN : (i + 1) * RUN] for i in range(3))
-            for r in range(RUN):
-                slot = b.add(tile.t, i64(r * v.lanes))
-                w = v.load(v.at(weight0, slot))
-                numerator, denominator = b.fmul(squares[r], w), b.fadd(w, w_point)
-                is_less = b.fcmp_ordered("<", b.fmul(numerator, below[r]), b.fmul(above[r], denominator))
-                above[r], below[r] = b.select(is_less, numerator, above[r]), b.select(is_less, denominator, below[r])
-                at[r] = b.select(is_less, v.spread(b.trunc(slot, i32)), at[r])
-            tile.new = above + below + at
-        above, below, at = (tile.new[i * RUN : (i + 1) * RUN] for i in range(3))
-        _Minimum(v).store([b.fdiv(x, y) for x, y in zip(above, below, strict=True)] + at)
-        return context.get_dummy_value()
-
-    return sig, codegen
+    b = v.b
+    tiles0, point0, out0 = v.start(tiles), v.start(tiles, first), v.start(out)
+    with v.repeat(i64(0), count, RUN * v.lanes, []) as tile:
+        squares = _squares(v, v.at(tiles0, b.mul(tile.t, d)), point0, RUN * v.lanes)
+        for r in range(RUN):
+            v.store(v.call("sqrt", squares[r]), v.at(out0, b.add(tile.t, i64(r * v.lanes))))
 
 
 def _update_and_minimize(of_all):
-    """Code that updates `near` and `link`; the minimum is of `near` if `of_all`, otherwise of the new distances."""
+    """An intrinsic that updates `near`, squared distances to a growing set, with `point`; then finds a minimum by lane.
 
-    def codegen(context, b, sig, args):
-        v = Vectors("tiles point near link number count best index d", context, b, sig, args)
-        tiles0, point0, near0, link0 = v.start("tiles"), v.start("point"), v.start("near"), v.start("link")
-        number, index_type = v.spread(b.trunc(v["number"], i32)), ir.VectorType(i32, v.lanes)
+    If the point is nearer than all before, link (i32) is set to `number`. `count` is whole tiles. The minimum is that
+    of `near` if `of_all`, otherwise that of the distances to `point` only.
+    """
+
+    @vector_code
+    def update(v, tiles, point, near, link, number, count, best, index, d):
+        b = v.b
+        tiles0, point0, near0, link0 = v.start(tiles), v.start(point), v.start(near), v.start(link)
+        new_link, index_type = v.spread(b.trunc(number, i32)), ir.VectorType(i32, v.lanes)
         state = _Minimum(v)
-        with v.repeat(i64(0), v["count"], RUN * v.lanes, state.initial()) as tile:
-            squares, values = _squares(v, v.at(tiles0, b.mul(tile.t, v["d"])), point0), []
+        with v.repeat(i64(0), count, RUN * v.lanes, state.initial()) as tile:
+            squares, values = _squares(v, v.at(tiles0, b.mul(tile.t, d)), point0), []
             for r in range(RUN):
                 slot = b.add(tile.t, i64(r * v.lanes))
                 at_near, at_link = v.at(near0, slot), v.at(link0, slot)
                 previous = v.load(at_near)
                 is_nearer = b.fcmp_ordered("<", squares[r], previous)
-                near = b.select(is_nearer, squares[r], previous)
-                v.store(near, at_near)
-                v.store(b.select(is_nearer, number, v.load(at_link, index_type)), at_link)
-                values.append(near if of_all else squares[r])
+                nearest = b.select(is_nearer, squares[r], previous)
+                v.store(nearest, at_near)
+                v.store(b.select(is_nearer, new_link, v.load(at_link, index_type)), at_link)
+                values.append(nearest if of_all else squares[r])
             tile.new = state.updated(values, tile)
         state.store(tile.new)
-        return context.get_dummy_value()
 
-    return codegen
+    return update
+
+
+update_nearest, nearest_to_point = _update_and_minimize(of_all=True), _update_and_minimize(of_all=False)
+
+
+@vector_code
+def ward_minima(v, tiles, point, weight, w_point, count, best, index, d):
+    """Minimum of ``w |x - point|^2 / (w + w_point)`` by lane: Ward's distance without the factor `w_point`.
+
+    Fractions are compared by products, and divided only at the end.
+    """
+    b = v.b
+    tiles0, point0, weight0 = v.start(tiles), v.start(point), v.start(weight)
+    w_point, index_type = v.spread(w_point), ir.VectorType(i32, v.lanes)
+    initial = [v.constant(np.inf)] * RUN + [v.constant(1.0)] * RUN + [ir.Constant(index_type, [0] * v.lanes)] * RUN
+    with v.repeat(i64(0), count, RUN * v.lanes, initial) as tile:
+        squares = _squares(v, v.at(tiles0, b.mul(tile.t, d)), point0)
+        above, below, at = (tile.values[i * RUN : (i + 1) * RUN] for i in range(3))
+        for r in range(RUN):
+            slot = b.add(tile.t, i64(r * v.lanes))
+            w = v.load(v.at(weight0, slot))
+            numerator, denominator = b.fmul(squares[r], w), b.fadd(w, w_point)
+            is_less = b.fcmp_ordered("<", b.fmul(numerator, below[r]), b.fmul(above[r], denominator))
+            above[r], below[r] = b.select(is_less, numerator, above[r]), b.select(is_less, denominator, below[r])
+            at[r] = b.select(is_less, v.spread(b.trunc(slot, i32)), at[r])
+        tile.new = above + below + at
+    above, below, at = (tile.new[i * RUN : (i + 1) * RUN] for i in range(3))
+    _Minimum(v).store([b.fdiv(x, y) for x, y in zip(above, below, strict=True)] + at)
 
 
 def _squares(v, tile, point, stride=1):
@@ -229,5 +200,5 @@ class _Minimum:
             is_first = b.and_(b.fcmp_ordered("==", other, low), b.icmp_signed("<", place, at))
             is_less = b.or_(b.fcmp_ordered("<", other, low), is_first)
             low, at = b.select(is_less, other, low), b.select(is_less, place, at)
-        v.store(low, v.start("best"))
-        v.store(at, v.start("index"))
+        v.store(low, v.start(v["best"]))
+        v.store(at, v.start(v["index"]))

@@ -5,8 +5,6 @@ versions that it was compiled with, and the place and hash of each kernel. The c
 versions are those of this process and the hash matches. In all other cases the kernel is compiled as usual.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import sys

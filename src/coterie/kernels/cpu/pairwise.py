@@ -4,43 +4,19 @@ Rows of B are in the lanes, in tiles; rows of A are in panels (see `simd`). Diff
 products of rows would cancel.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numba
 import numpy as np
-from numba import types
-from numba.extending import intrinsic
 
 from coterie.kernels.cpu.jit import compiling, jit, jit_reassociating
 from coterie.kernels.cpu.simd import PANEL, VECTORS, points, reduce_panel
-from coterie.kernels.cpu.vectors import Vectors
+from coterie.kernels.cpu.vectors import vector_code
 
 CannotCompile = numba.core.errors.NumbaError
 PANELS = 8  # panels of A that are compared with a tile of B while it is in the cache
-
-
-def _distances(kinds, step, last=None):
-    """Code that reduces differences of a panel and a tile by `step(v, difference, total)`, then the intrinsic `last`.
-
-    Totals are multiplied by `factor` before `last`. Those of row j of the panel are stored from ``at + j * stride`` on.
-    """
-
-    def codegen(context, b, sig, args):
-        v = Vectors("tile tile_at panels panel_at factor out at stride d", context, b, sig, args)
-        totals = reduce_panel(v, [v.zero] * PANEL, lambda x, c, total: step(v, b.fsub(x, c), total))
-        factor, start = v.spread(v["factor"]), v.start("out", v["at"])
-        for j in range(PANEL):
-            for r in range(VECTORS):
-                total = b.fmul(totals[j][r], factor)
-                v.store(v.call(last, total) if last else total, v.at(start, r * v.lanes))
-            start = v.at(start, v["stride"])
-        return context.get_dummy_value()
-
-    return types.void(*kinds), codegen
 
 
 def _add_square(v, x, total):
@@ -55,28 +31,28 @@ def _maximum(v, x, total):
     return v.higher(v.call("fabs", x), total)
 
 
-@intrinsic
-def square_panel(typingctx, tile, tile_at, panels, panel_at, factor, out, at, stride, d):
-    """Squared distances."""
-    return _distances((tile, tile_at, panels, panel_at, factor, out, at, stride, d), _add_square)
+def _distances(step, last=None):
+    """An intrinsic that reduces differences of a panel and a tile by `step(v, difference, total)`, then by `last`.
+
+    Totals are multiplied by `factor` before `last`. Those of row j of the panel are stored from ``at + j * stride`` on.
+    """
+
+    @vector_code
+    def distances(v, tile, tile_at, panels, panel_at, factor, out, at, stride, d):
+        b = v.b
+        totals = reduce_panel(v, [v.zero] * PANEL, lambda x, c, total: step(v, b.fsub(x, c), total))
+        factors, row = v.spread(factor), v.start(out, at)
+        for j in range(PANEL):
+            for r in range(VECTORS):
+                total = b.fmul(totals[j][r], factors)
+                v.store(v.call(last, total) if last else total, v.at(row, r * v.lanes))
+            row = v.at(row, stride)
+
+    return distances
 
 
-@intrinsic
-def root_panel(typingctx, tile, tile_at, panels, panel_at, factor, out, at, stride, d):
-    """Square roots of squared distances times `factor`."""
-    return _distances((tile, tile_at, panels, panel_at, factor, out, at, stride, d), _add_square, "sqrt")
-
-
-@intrinsic
-def absolute_panel(typingctx, tile, tile_at, panels, panel_at, factor, out, at, stride, d):
-    """Sums of absolute differences."""
-    return _distances((tile, tile_at, panels, panel_at, factor, out, at, stride, d), _add_absolute)
-
-
-@intrinsic
-def largest_panel(typingctx, tile, tile_at, panels, panel_at, factor, out, at, stride, d):
-    """Largest absolute differences."""
-    return _distances((tile, tile_at, panels, panel_at, factor, out, at, stride, d), _maximum)
+square_panel, root_panel = _distances(_add_square), _distances(_add_square, "sqrt")
+absolute_panel, largest_panel = _distances(_add_absolute), _distances(_maximum)
 
 
 @jit

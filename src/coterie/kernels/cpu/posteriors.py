@@ -1,8 +1,5 @@
 """Responsibilities from log densities, with rows in the lanes; for the definition see `plain.posteriors`."""
 
-from __future__ import annotations
-
-from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +7,7 @@ import numpy as np
 from coterie.kernels.cpu import read_only, thread_workspace
 from coterie.kernels.cpu.gaussian import E_STEPS, SOFT, choose, log_likelihood, put_weights
 from coterie.kernels.cpu.jit import jit
-from coterie.kernels.cpu.simd import aligned, padded, points
+from coterie.kernels.cpu.simd import arena, points
 from coterie.kernels.cpu.soft_simd import posterior
 from coterie.kernels.plain import Weights, weights
 
@@ -38,12 +35,10 @@ class Workspace:
     def __init__(self, k: int):
         rows = points(8)
         block = max(1, BLOCK_BYTES // (8 * k * rows)) * rows
-        sizes = [block, k * block, k * block, block, block, k, k]
-        *starts, size = accumulate((padded(size, 8) for size in sizes), initial=0)
-        self.layout = Layout(k, rows, block, *starts)
-        self.buffer = aligned(size, np.empty(0))
-        self.buffer[:] = 0.0
-        self.buffer[self.layout.scale : self.layout.scale + k] = 1.0
+        sizes = {"w": block, "squares": k * block, "resp": k * block, "log_max": block, "total": block}
+        self.buffer, start, arrays = arena({**sizes, "offset": k, "scale": k}, np.empty(0))
+        self.layout, self.offset = Layout(k, rows, block, **start), arrays["offset"]
+        arrays["scale"][:] = 1.0
 
 
 def posteriors(
@@ -56,8 +51,7 @@ def posteriors(
 ) -> tuple[np.ndarray, float, float]:
     scores = np.ascontiguousarray(scores, dtype=np.float64)
     workspace = thread_workspace("posteriors", Workspace, (len(offset),))
-    at = workspace.layout.offset
-    workspace.buffer[at : at + len(offset)] = offset
+    workspace.offset[:] = offset
     labels = np.empty(0, np.int32) if known is None else known.astype(np.int32, copy=False)
     logs = write_posteriors(
         scores, read_only(weights(w)), E_STEPS[e_step], read_only(labels), read_only(np.empty(0) if u is None else u),

@@ -4,19 +4,15 @@ Each stored value is multiplied by k contiguous numbers. So matrices are stored 
 (d, padded k). The k results of a row stay in registers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
 from coterie.kernels.cpu.jit import jit
 from coterie.kernels.cpu.simd import aligned, padded
-from coterie.kernels.cpu.vectors import REGISTER, Vectors, i64
+from coterie.kernels.cpu.vectors import REGISTER, Vectors, i64, vector_code
 
 LANES = REGISTER // 8
 MAX_VECTORS = 8  # maximum number of vectors of results in registers
@@ -87,43 +83,29 @@ def add_weighted_rows(
                 add_weighted_row(sums, data, indices, start, stop, stride, at, width, buffer, p * stride + at)
 
 
-@intrinsic
-def multiply_row(typingctx, columns, data, indices, start, stop, stride, first, width, out, at):
+@vector_code
+def multiply_row(v, columns, data, indices, start, stop, stride, first, width, out, at):
     """Sums of x times the numbers of its column, `width` vectors from `first` on; written to out from `at` on."""
-    sig = types.void(columns, data, indices, start, stop, stride, first, width, out, at)
-
-    def codegen(context, b, sig, args):
-        v = Vectors("columns data indices start stop stride first width out at", context, b, sig, args)
-        columns0, out0 = v.start("columns", v["first"]), v.start("out", v["at"])
-        for count in _widths(v):
-            with v.loop(v["start"], v["stop"], 1, [v.zero] * count, rolled=True) as value:
-                x, column = _stored(v, value.t, columns0)
-                value.new = [v.fma(x, v.load(v.at(column, r * v.lanes)), total) for r, total in enumerate(value.values)]
-            for r, total in enumerate(value.values):
-                v.store(total, v.at(out0, r * v.lanes))
-        return context.get_dummy_value()
-
-    return sig, codegen
+    columns0, out0 = v.start(columns, first), v.start(out, at)
+    for count in _widths(v):
+        with v.loop(start, stop, 1, [v.zero] * count, rolled=True) as value:
+            x, column = _stored(v, value.t, columns0)
+            value.new = [v.fma(x, v.load(v.at(column, r * v.lanes)), total) for r, total in enumerate(value.values)]
+        for r, total in enumerate(value.values):
+            v.store(total, v.at(out0, r * v.lanes))
 
 
-@intrinsic
-def add_weighted_row(typingctx, sums, data, indices, start, stop, stride, first, width, shares, at):
+@vector_code
+def add_weighted_row(v, sums, data, indices, start, stop, stride, first, width, shares, at):
     """Add x times `width` vectors of responsibilities from `at` on to the sums of its column, from `first` on."""
-    sig = types.void(sums, data, indices, start, stop, stride, first, width, shares, at)
-
-    def codegen(context, b, sig, args):
-        v = Vectors("sums data indices start stop stride first width shares at", context, b, sig, args)
-        sums0, shares0 = v.start("sums", v["first"]), v.start("shares", v["at"])
-        for count in _widths(v):
-            shares = [v.load(v.at(shares0, r * v.lanes)) for r in range(count)]
-            with v.loop(v["start"], v["stop"], 1, []) as value:
-                x, column = _stored(v, value.t, sums0)
-                for r, share in enumerate(shares):
-                    address = v.at(column, r * v.lanes)
-                    v.store(v.fma(x, share, v.load(address)), address)
-        return context.get_dummy_value()
-
-    return sig, codegen
+    sums0, shares0 = v.start(sums, first), v.start(shares, at)
+    for count in _widths(v):
+        shares = [v.load(v.at(shares0, r * v.lanes)) for r in range(count)]
+        with v.loop(start, stop, 1, []) as value:
+            x, column = _stored(v, value.t, sums0)
+            for r, share in enumerate(shares):
+                address = v.at(column, r * v.lanes)
+                v.store(v.fma(x, share, v.load(address)), address)
 
 
 def _widths(v: Vectors) -> Iterator[int]:
@@ -143,7 +125,7 @@ def _widths(v: Vectors) -> Iterator[int]:
 def _stored(v: Vectors, e: ir.Value, table: ir.Value) -> tuple[ir.Value, ir.Value]:
     """A stored value in all lanes, and the address of the numbers of its column."""
     b = v.b
-    x, index = b.load(v.at(v.start("data"), e)), b.load(v.at(v.start("indices"), e))
+    x, index = b.load(v.at(v.start(v["data"]), e)), b.load(v.at(v.start(v["indices"]), e))
     x = x if x.type == v.element else b.fpext(x, v.element)
     index = index if index.type == i64 else b.sext(index, i64)
     return v.spread(x), v.at(table, b.mul(index, v["stride"]))

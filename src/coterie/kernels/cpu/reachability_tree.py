@@ -5,8 +5,6 @@ is often known from the lists alone, and is an edge of the spanning tree. Other 
 never does, because the others are connected to it.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -5,8 +5,6 @@ alive, so that this matters only where a function creates an array, or returns o
 most of the code: a namedtuple of arrays is counted array by array, in each call and for each field that is used.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from numba.core import ir, types

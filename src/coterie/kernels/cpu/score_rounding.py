@@ -7,8 +7,6 @@ for every center, and a center far from the origin affects its own scores only. 
 relative error f = (d + 4) 2^-53 of a squared distance is at most f (2 |x|^2 + 2 |c|^2), and is added to both terms.
 """
 
-from __future__ import annotations
-
 from collections import namedtuple
 
 import numpy as np

@@ -5,18 +5,14 @@ of whole tiles, whose rows are in the lanes, and of whole panels (see `simd`). A
 once: the distances are added to the sums of the rows of the panel, lane by lane, and to those of the tile.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
-from numba.extending import intrinsic
 
 from coterie.kernels.cpu.jit import jit
 from coterie.kernels.cpu.simd import PANEL, VECTORS, points, reduce_panel
-from coterie.kernels.cpu.vectors import REGISTER, Vectors
+from coterie.kernels.cpu.vectors import REGISTER, vector_code
 from coterie.kernels.plain.silhouette import Sums
 
 BLOCKS = 32  # maximum number of blocks of groups; threads compute pairs of blocks
@@ -101,41 +97,34 @@ def _extent(X: np.ndarray) -> float:
     return float(max(half.max() * np.sqrt(X.shape[1]), np.abs(X).max() * np.finfo(X.dtype).eps))
 
 
-@intrinsic
-def add_distances(typingctx, tiles, tile_at, panels, panel_at, w, w_tile, w_panel, by_row, by_column, column_at, d):
+@vector_code
+def add_distances(v, tile, tile_at, panels, panel_at, w, w_tile, w_panel, by_row, by_column, column_at, d):
     """Add the weighted distances of a panel and a tile to their sums.
 
     by_row (PANEL, lanes) += w of the rows of the tile times distances; by_column (points,) from `column_at` on += w of
     the rows of the panel times distances.
     """
-    sig = types.void(tiles, tile_at, panels, panel_at, w, w_tile, w_panel, by_row, by_column, column_at, d)
+    b = v.b
 
-    def codegen(context, b, sig, args):
-        names = "tile tile_at panels panel_at w w_tile w_panel by_row by_column column_at d"
-        v = Vectors(names, context, b, sig, args)
+    def square(x, c, total):
+        difference = b.fsub(x, c)
+        return v.fma(difference, difference, total)
 
-        def square(x, c, total):
-            difference = b.fsub(x, c)
-            return v.fma(difference, difference, total)
-
-        squares = reduce_panel(v, [v.zero] * PANEL, square)
-        tile0, panel0 = v.start("w", v["w_tile"]), v.start("w", v["w_panel"])
-        row0, column0 = v.start("by_row"), v.start("by_column", v["column_at"])
-        tile_weights = [v.load(v.at(tile0, r * v.lanes)) for r in range(VECTORS)]
-        columns = [v.load(v.at(column0, r * v.lanes)) for r in range(VECTORS)]
-        for j in range(PANEL):
-            panel_weight, at = v.spread(b.load(v.at(panel0, j))), v.at(row0, j * v.lanes)
-            row = v.load(at)
-            for r in range(VECTORS):
-                distance = v.call("sqrt", squares[j][r])
-                row = v.fma(distance, tile_weights[r], row)
-                columns[r] = v.fma(distance, panel_weight, columns[r])
-            v.store(row, at)
+    squares = reduce_panel(v, [v.zero] * PANEL, square)
+    tile0, panel0 = v.start(w, w_tile), v.start(w, w_panel)
+    row0, column0 = v.start(by_row), v.start(by_column, column_at)
+    tile_weights = [v.load(v.at(tile0, r * v.lanes)) for r in range(VECTORS)]
+    columns = [v.load(v.at(column0, r * v.lanes)) for r in range(VECTORS)]
+    for j in range(PANEL):
+        panel_weight, at = v.spread(b.load(v.at(panel0, j))), v.at(row0, j * v.lanes)
+        row = v.load(at)
         for r in range(VECTORS):
-            v.store(columns[r], v.at(column0, r * v.lanes))
-        return context.get_dummy_value()
-
-    return sig, codegen
+            distance = v.call("sqrt", squares[j][r])
+            row = v.fma(distance, tile_weights[r], row)
+            columns[r] = v.fma(distance, panel_weight, columns[r])
+        v.store(row, at)
+    for r in range(VECTORS):
+        v.store(columns[r], v.at(column0, r * v.lanes))
 
 
 @jit

@@ -4,16 +4,15 @@ Rows are in the lanes: a *tile* is `points(itemsize)` rows, shifted and transpos
 minima and labels need no sums across lanes. A *panel* is `PANEL` centers, (d, PANEL).
 """
 
-from __future__ import annotations
-
 from functools import partial
+from itertools import accumulate
 
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic, register_jitable
+from numba.extending import register_jitable
 
-from coterie.kernels.cpu.vectors import REGISTER, Vectors, i1, i32, i64
+from coterie.kernels.cpu.vectors import REGISTER, Vectors, i1, i32, i64, vector_code
 
 # Accumulators fill the register file: 32 registers hold 3 x 8 of them (AVX-512, NEON), 16 hold 2 x 5 (AVX2).
 VECTORS, PANEL = (2, 5) if REGISTER == 32 else (3, 8)
@@ -42,87 +41,80 @@ def aligned(size, like):
     return memory[offset : offset + size]
 
 
-@intrinsic
-def load_tile(typingctx, X, rows, shift, inverse, tile, norm, at, ahead, d):
+def arena(sizes, like):
+    """Arrays of these sizes in one buffer, each aligned: the buffer, the start of each array, and the arrays."""
+    *starts, total = accumulate((padded(size, like.itemsize) for size in sizes.values()), initial=0)
+    buffer, start = aligned(total, like), dict(zip(sizes, starts, strict=True))
+    return buffer, start, {name: buffer[start[name] : start[name] + size] for name, size in sizes.items()}
+
+
+@vector_code
+def load_tile(v, X, rows, shift, inverse, tile, norm, at, ahead, d):
     """Load the rows ``rows[at:at + points]`` as a tile: ``(x - shift) * inverse``, transposed.
 
     X (n, d), of which rows `ahead` are prefetched; shift (padded d,); out: tile (padded d, points) from
     ``at * padded d`` on, norm (...,) squared norms from `at` on.
     """
-    sig = types.void(X, rows, shift, inverse, tile, norm, at, ahead, d)
+    b = v.b
+    whole, height = v.whole_and_padded(d)
+    x0, rows0, shift0, norm0 = v.start(X), v.start(rows, at), v.start(shift), v.start(norm, at)
+    tile0 = v.start(tile, b.mul(at, height))
+    factor = v.spread(inverse)
+    next_block = b.mul(ahead, d)
 
-    def codegen(context, b, sig, args):
-        v = Vectors("X rows shift inverse tile norm at ahead d", context, b, sig, args)
-        d, at = v["d"], v["at"]
-        whole, height = v.whole_and_padded(d)
-        x0, rows0, shift0, norm0 = v.start("X"), v.start("rows", at), v.start("shift"), v.start("norm", at)
-        tile0 = v.start("tile", b.mul(at, height))
-        factor = v.spread(v["inverse"])
-        next_block = b.mul(v["ahead"], d)
+    def place(t, columns, squares, first):
+        for u, column in enumerate(columns):
+            row = b.add(t, i64(u))
+            shifted = b.fmul(b.fsub(column, v.spread(b.load(v.at(shift0, row)))), factor)
+            v.store(shifted, v.at(v.at(tile0, b.mul(row, i64(VECTORS * v.lanes))), first))
+            squares = v.fma(shifted, shifted, squares)
+        return [squares]
 
-        def place(t, columns, squares, first):
-            for u, column in enumerate(columns):
-                row = b.add(t, i64(u))
-                shifted = b.fmul(b.fsub(column, v.spread(b.load(v.at(shift0, row)))), factor)
-                v.store(shifted, v.at(v.at(tile0, b.mul(row, i64(VECTORS * v.lanes))), first))
-                squares = v.fma(shifted, shifted, squares)
-            return [squares]
-
-        with v.repeat(i64(0), i64(VECTORS * v.lanes), v.lanes, []) as group:
-            first = group.t
-            x = [v.at(x0, b.mul(b.load(v.at(rows0, b.add(first, i64(i)))), d)) for i in range(v.lanes)]
-            with v.loop(i64(0), whole, v.lanes, [v.zero]) as block:
-                columns = v.columns([v.load(v.at(row, block.t)) for row in x])
-                block.new = place(block.t, columns, *block.values, first)
-                for row in x:
-                    v.prefetch(v.at(row, b.add(block.t, next_block)))
-            with v.loop(whole, d, v.narrow, block.values) as rest:
-                left = b.sub(d, rest.t)
-                columns = v.columns([v.load_first(v.at(row, rest.t), left, v.narrow) for row in x])
-                rest.new = place(rest.t, columns, *rest.values, first)
-            v.store(rest.values[0], v.at(norm0, first))
-        return context.get_dummy_value()
-
-    return sig, codegen
+    with v.repeat(i64(0), i64(VECTORS * v.lanes), v.lanes, []) as group:
+        first = group.t
+        x = [v.at(x0, b.mul(b.load(v.at(rows0, b.add(first, i64(i)))), d)) for i in range(v.lanes)]
+        with v.loop(i64(0), whole, v.lanes, [v.zero]) as block:
+            columns = v.columns([v.load(v.at(row, block.t)) for row in x])
+            block.new = place(block.t, columns, *block.values, first)
+            for row in x:
+                v.prefetch(v.at(row, b.add(block.t, next_block)))
+        with v.loop(whole, d, v.narrow, block.values) as rest:
+            left = b.sub(d, rest.t)
+            columns = v.columns([v.load_first(v.at(row, rest.t), left, v.narrow) for row in x])
+            rest.new = place(rest.t, columns, *rest.values, first)
+        v.store(rest.values[0], v.at(norm0, first))
 
 
-@intrinsic
-def load_few_columns(typingctx, X, row, shift, inverse, tile, norm, at, d):
+@vector_code
+def load_few_columns(v, X, row, shift, inverse, tile, norm, at, d):
     """The same for consecutive rows from `row` on with at most `FEW_COLUMNS` columns, which are read as one piece."""
-    sig = types.void(X, row, shift, inverse, tile, norm, at, d)
-
-    def codegen(context, b, sig, args):
-        v = Vectors("X row shift inverse tile norm at d", context, b, sig, args)
-        d, at = v["d"], v["at"]
-        _, height = v.whole_and_padded(d)
-        x0, shift0, norm0 = v.start("X", b.mul(v["row"], d)), v.start("shift"), v.start("norm", at)
-        tile0, factor = v.start("tile", b.mul(at, height)), v.spread(v["inverse"])
-        end = b.append_basic_block("end")
-        choice = b.switch(d, end)
-        for n_columns in range(1, FEW_COLUMNS + 1):
-            case = b.append_basic_block("columns")
-            choice.add_case(i64(n_columns), case)
-            b.position_at_end(case)
-            shifts = [v.spread(b.load(v.at(shift0, t))) for t in range(n_columns)]
-            with v.repeat(i64(0), i64(VECTORS * v.lanes), v.lanes, [], rolled=True) as group:
-                x = v.at(x0, b.mul(group.t, i64(n_columns)))
-                squares = v.zero
-                for t, column in enumerate(v.deinterleave([v.load(v.at(x, i * v.lanes)) for i in range(n_columns)])):
-                    shifted = b.fmul(b.fsub(column, shifts[t]), factor)
-                    v.store(shifted, v.at(v.at(tile0, t * VECTORS * v.lanes), group.t))
-                    squares = v.fma(shifted, shifted, squares)
-                v.store(squares, v.at(norm0, group.t))
-            b.branch(end)
-        b.position_at_end(end)
-        return context.get_dummy_value()
-
-    return sig, codegen
+    b = v.b
+    _, height = v.whole_and_padded(d)
+    x0, shift0, norm0 = v.start(X, b.mul(row, d)), v.start(shift), v.start(norm, at)
+    tile0, factor = v.start(tile, b.mul(at, height)), v.spread(inverse)
+    end = b.append_basic_block("end")
+    choice = b.switch(d, end)
+    for n_columns in range(1, FEW_COLUMNS + 1):
+        case = b.append_basic_block("columns")
+        choice.add_case(i64(n_columns), case)
+        b.position_at_end(case)
+        shifts = [v.spread(b.load(v.at(shift0, t))) for t in range(n_columns)]
+        with v.repeat(i64(0), i64(VECTORS * v.lanes), v.lanes, [], rolled=True) as group:
+            x = v.at(x0, b.mul(group.t, i64(n_columns)))
+            squares = v.zero
+            for t, column in enumerate(v.deinterleave([v.load(v.at(x, i * v.lanes)) for i in range(n_columns)])):
+                shifted = b.fmul(b.fsub(column, shifts[t]), factor)
+                v.store(shifted, v.at(v.at(tile0, t * VECTORS * v.lanes), group.t))
+                squares = v.fma(shifted, shifted, squares)
+            v.store(squares, v.at(norm0, group.t))
+        b.branch(end)
+    b.position_at_end(end)
 
 
 def reduce_panel(v, start, step):
     """Accumulators for all pairs of center and vector of rows, updated by `step` in each column."""
     b = v.b
-    tile0, panel0 = v.start("tile", v["tile_at"]), v.start("panels", v["panel_at"])
+    tile0, panel0 = v.start(v["tile"], v["tile_at"]), v.start(v["panels"], v["panel_at"])
     width = len(start)
     flat = [value for value in start for _ in range(VECTORS)]
     with v.repeat(i64(0), v["d"], 1, flat) as column:
@@ -136,59 +128,56 @@ def reduce_panel(v, start, step):
 
 
 def _two_best(step, width=PANEL):
-    """Code that computes scores of a tile and a panel by `step`, and updates the two best scores of each row.
+    """An intrinsic that computes scores of a tile and a panel by `step`, and updates the two best scores of each row.
 
-    Only the first `width` centers of the panel are compared.
+    Only the first `width` centers of the panel are compared. `start` (k,) contains the initial values of the scores,
+    `first` is the index of the first center of the panel; best, second, index begin at `at`.
     """
 
-    def codegen(context, b, sig, args):
-        names = "tile tile_at panels panel_at start first best second index at d"
-        v = Vectors(names, context, b, sig, args)
-        start0 = v.start("start", v["first"])
+    @vector_code
+    def two_best(v, tile, tile_at, panels, panel_at, start, first, best, second, index, at, d):
+        b = v.b
+        start0 = v.start(start, first)
         starts = [v.spread(b.load(v.at(start0, j))) for j in range(width)]
         scores = reduce_panel(v, starts, partial(step, v))
-        numbers = [v.spread(b.add(b.trunc(v["first"], i32), i32(j))) for j in range(width)]
-        state = [v.start(name, v["at"]) for name in ("best", "second", "index")]
+        numbers = [v.spread(b.add(b.trunc(first, i32), i32(j))) for j in range(width)]
+        state = [v.start(array, at) for array in (best, second, index)]
         for r in range(VECTORS):
             at_best, at_second, at_index = (v.at(pointer, r * v.lanes) for pointer in state)
-            best, second = v.load(at_best), v.load(at_second)
-            index = v.load(at_index, ir.VectorType(i32, v.lanes))
+            lowest, following = v.load(at_best), v.load(at_second)
+            nearest = v.load(at_index, ir.VectorType(i32, v.lanes))
             for score, number in zip((scores[j][r] for j in range(width)), numbers, strict=True):
-                is_nearer = b.fcmp_ordered("<", score, best)
-                second = v.lower(v.higher(score, best), second)
-                index = b.select(is_nearer, number, index)
-                best = b.select(is_nearer, score, best)
-            v.store(best, at_best)
-            v.store(second, at_second)
-            v.store(index, at_index)
-        return context.get_dummy_value()
+                is_nearer = b.fcmp_ordered("<", score, lowest)
+                following = v.lower(v.higher(score, lowest), following)
+                nearest = b.select(is_nearer, number, nearest)
+                lowest = b.select(is_nearer, score, lowest)
+            v.store(lowest, at_best)
+            v.store(following, at_second)
+            v.store(nearest, at_index)
 
-    return codegen
-
-
-@intrinsic
-def score_panel(typingctx, tile, tile_at, panels, panel_at, half, first, best, second, index, at, d):
-    """Update the two best scores of each row of a tile with the centers of a panel.
-
-    A score is ``|c|^2 / 2 - x.c``: half the squared distance, without |x|^2 / 2. `panels` contain -c, half (k,)
-    contains |c|^2 / 2, `first` is the index of the first center of the panel; best, second, index begin at `at`.
-    """
-    sig = types.void(tile, tile_at, panels, panel_at, half, first, best, second, index, at, d)
-    return sig, _two_best(Vectors.fma)
+    return two_best
 
 
-@intrinsic
-def _score_half(typingctx, tile, tile_at, panels, panel_at, half, first, best, second, index, at, d):
-    """The same for the first half of the centers of a panel."""
-    sig = types.void(tile, tile_at, panels, panel_at, half, first, best, second, index, at, d)
-    return sig, _two_best(Vectors.fma, PANEL // 2)
+def _zero_if_nan(v, x, value):
+    """`value` where `x` is a number, 0 where it is NaN."""
+    return v.b.select(v.b.fcmp_ordered("ord", x, x), value, v.zero)
 
 
-@intrinsic
-def _score_quarter(typingctx, tile, tile_at, panels, panel_at, half, first, best, second, index, at, d):
-    """The same for the first quarter."""
-    sig = types.void(tile, tile_at, panels, panel_at, half, first, best, second, index, at, d)
-    return sig, _two_best(Vectors.fma, PANEL // 4)
+def _square(v, x, c, total):
+    difference = v.b.fadd(x, c)
+    return v.fma(difference, difference, total)
+
+
+def _square_nan(v, x, c, total):
+    difference = _zero_if_nan(v, x, v.b.fadd(x, c))
+    return v.fma(difference, difference, total)
+
+
+# A score is |c|^2 / 2 - x.c: half the squared distance, without |x|^2 / 2. Panels contain -c, `start` has |c|^2 / 2.
+score_panel = _two_best(Vectors.fma)
+_score_half, _score_quarter = _two_best(Vectors.fma, PANEL // 2), _two_best(Vectors.fma, PANEL // 4)
+# The same by differences, which do not cancel: a score is start + |x - c|^2, over the columns where x is not NaN.
+square_panel, square_panel_nan = _two_best(_square), _two_best(_square_nan)
 
 
 @register_jitable
@@ -206,156 +195,91 @@ def score_rest(tile, tile_at, panels, panel_at, half, first, k, best, second, in
         _score_quarter(tile, tile_at, panels, panel_at, half, first, best, second, index, at, d)
 
 
-@intrinsic
-def square_panel(typingctx, tile, tile_at, panels, panel_at, start, first, best, second, index, at, d):
-    """The same by differences, which do not cancel: a score is start + |x - c|^2."""
-    sig = types.void(tile, tile_at, panels, panel_at, start, first, best, second, index, at, d)
-
-    def square(v, x, c, total):
-        difference = v.b.fadd(x, c)
-        return v.fma(difference, difference, total)
-
-    return sig, _two_best(square)
-
-
-@intrinsic
-def reset_best(typingctx, best, second, at):
+@vector_code
+def reset_best(v, best, second, at):
     """Set the two best scores of a tile to infinity."""
-    sig = types.void(best, second, at)
-
-    def codegen(context, b, sig, args):
-        v = Vectors("best second at", context, b, sig, args)
-        for name in ("best", "second"):
-            for r in range(VECTORS):
-                v.store(v.constant(np.inf), v.at(v.start(name, v["at"]), r * v.lanes))
-        return context.get_dummy_value()
-
-    return sig, codegen
+    for array in (best, second):
+        for r in range(VECTORS):
+            v.store(v.constant(np.inf), v.at(v.start(array, at), r * v.lanes))
 
 
-@intrinsic
-def mark_uncertain(typingctx, best, second, norm, at, norm_factor, score_factor, tiny):
+@vector_code(returns=types.int64)
+def mark_uncertain(v, best, second, norm, at, norm_factor, score_factor, tiny):
     """Bits of the rows of a tile whose two best scores may differ by no more than rounding.
 
     That is, by no more than ``norm_factor |x|^2 + score_factor (best + |x|^2) + tiny``.
     """
-    sig = types.int64(best, second, norm, at, norm_factor, score_factor, tiny)
-
-    def codegen(context, b, sig, args):
-        v = Vectors("best second norm at norm_factor score_factor tiny", context, b, sig, args)
-        best0, second0, norm0 = (v.start(name, v["at"]) for name in ("best", "second", "norm"))
-        norm_factor, score_factor, tiny = (v.spread(v[name]) for name in ("norm_factor", "score_factor", "tiny"))
-        bits = i64(0)
-        for r in range(VECTORS):
-            best, second, norm = (v.load(v.at(start, r * v.lanes)) for start in (best0, second0, norm0))
-            limit = v.fma(score_factor, b.fadd(best, norm), v.fma(norm_factor, norm, tiny))
-            is_uncertain = b.fcmp_unordered("<=", b.fsub(second, best), limit)
-            of_vector = b.zext(b.bitcast(is_uncertain, ir.IntType(v.lanes)), i64)
-            bits = b.or_(bits, b.shl(of_vector, i64(r * v.lanes)))
-        return bits
-
-    return sig, codegen
+    b = v.b
+    best0, second0, norm0 = (v.start(array, at) for array in (best, second, norm))
+    norm_factor, score_factor, tiny = (v.spread(number) for number in (norm_factor, score_factor, tiny))
+    bits = i64(0)
+    for r in range(VECTORS):
+        best, second, norm = (v.load(v.at(start, r * v.lanes)) for start in (best0, second0, norm0))
+        limit = v.fma(score_factor, b.fadd(best, norm), v.fma(norm_factor, norm, tiny))
+        is_uncertain = b.fcmp_unordered("<=", b.fsub(second, best), limit)
+        of_vector = b.zext(b.bitcast(is_uncertain, ir.IntType(v.lanes)), i64)
+        bits = b.or_(bits, b.shl(of_vector, i64(r * v.lanes)))
+    return bits
 
 
-@intrinsic
-def lowest_bit(typingctx, bits):
+@vector_code(returns=types.int64)
+def lowest_bit(v, bits):
     """Index of the lowest bit that is set; `bits` are not 0."""
-
-    def codegen(context, b, sig, args):
-        return b.cttz(args[0], i1(1))
-
-    return types.int64(bits), codegen
+    return v.b.cttz(bits, i1(1))
 
 
-@intrinsic
-def square_panel_nan(typingctx, tile, tile_at, panels, panel_at, start, first, best, second, index, at, d):
-    """The same for rows with missing values: only columns where x is not NaN are added."""
-    sig = types.void(tile, tile_at, panels, panel_at, start, first, best, second, index, at, d)
-
-    def square(v, x, c, total):
-        difference = _zero_if_nan(v, x, v.b.fadd(x, c))
-        return v.fma(difference, difference, total)
-
-    return sig, _two_best(square)
-
-
-def _zero_if_nan(v, x, value):
-    """`value` where `x` is a number, 0 where it is NaN."""
-    return v.b.select(v.b.fcmp_ordered("ord", x, x), value, v.zero)
-
-
-@intrinsic
-def add_potentials(typingctx, tile, tile_at, panels, panel_at, is_center, near, tile_weight, sums, sums_at, d):
+@vector_code
+def add_potentials(v, tile, tile_at, panels, panel_at, is_center, near, tile_weight, sums, sums_at, d):
     """Add ``tile_weight * min(near, |x - c|^2)`` of the rows of a tile to the lanes of each center of a panel.
 
     near, tile_weight (points,); sums (..., PANEL, points) from `sums_at` on. If `is_center`, `near` is first updated
     with the first point of the panel. Differences are computed directly, so distances do not cancel.
     """
-    sig = types.void(tile, tile_at, panels, panel_at, is_center, near, tile_weight, sums, sums_at, d)
+    b = v.b
 
-    def codegen(context, b, sig, args):
-        names = "tile tile_at panels panel_at is_center near tile_weight sums sums_at d"
-        v = Vectors(names, context, b, sig, args)
+    def square(x, c, total):
+        difference = b.fsub(x, c)
+        return v.fma(difference, difference, total)
 
-        def square(x, c, total):
-            difference = b.fsub(x, c)
-            return v.fma(difference, difference, total)
-
-        squares = reduce_panel(v, [v.zero] * PANEL, square)
-        near0, weight0, sums0 = v.start("near"), v.start("tile_weight"), v.start("sums", v["sums_at"])
-        for r in range(VECTORS):
-            near = v.load(v.at(near0, r * v.lanes))
-            near = b.select(v["is_center"], v.lower(squares[0][r], near), near)
-            v.store(near, v.at(near0, r * v.lanes))
-            tile_weight = v.load(v.at(weight0, r * v.lanes))
-            for j in range(PANEL):
-                at = v.at(sums0, (j * VECTORS + r) * v.lanes)
-                v.store(v.fma(tile_weight, v.lower(squares[j][r], near), v.load(at)), at)
-        return context.get_dummy_value()
-
-    return sig, codegen
+    squares = reduce_panel(v, [v.zero] * PANEL, square)
+    near0, weight0, sums0 = v.start(near), v.start(tile_weight), v.start(sums, sums_at)
+    for r in range(VECTORS):
+        near = v.load(v.at(near0, r * v.lanes))
+        near = b.select(is_center, v.lower(squares[0][r], near), near)
+        v.store(near, v.at(near0, r * v.lanes))
+        tile_weight = v.load(v.at(weight0, r * v.lanes))
+        for j in range(PANEL):
+            at = v.at(sums0, (j * VECTORS + r) * v.lanes)
+            v.store(v.fma(tile_weight, v.lower(squares[j][r], near), v.load(at)), at)
 
 
-@intrinsic
-def add_row(typingctx, X, x_at, centers, c_at, inverse, w, sums, s_at, d):
+@vector_code
+def add_row(v, X, x_at, centers, c_at, inverse, w, sums, s_at, d):
     """Add one row to the sums of its cluster: w q and w q^2, with ``q = (x - c) * inverse``.
 
     centers (..., padded d) from `c_at` on; sums (..., padded d + lanes) from `s_at` on, the last vector is the cost.
     """
-    sig = types.void(X, x_at, centers, c_at, inverse, w, sums, s_at, d)
-
-    def codegen(context, b, sig, args):
-        v = Vectors("X x_at centers c_at inverse w sums s_at d", context, b, sig, args)
-        _add_row(v, v.spread(v["w"]), lambda t, x, q: q)
-        return context.get_dummy_value()
-
-    return sig, codegen
+    _add_row(v, v.spread(w), lambda t, x, q: q)
 
 
-@intrinsic
-def add_row_nan(typingctx, X, x_at, centers, c_at, inverse, w, sums, s_at, observed, observed_at, d):
+@vector_code
+def add_row_nan(v, X, x_at, centers, c_at, inverse, w, sums, s_at, observed, observed_at, d):
     """The same for a row with missing values: q is 0 where x is NaN; otherwise observed (..., padded d) += w."""
-    sig = types.void(X, x_at, centers, c_at, inverse, w, sums, s_at, observed, observed_at, d)
+    b = v.b
+    weight, observed0 = v.spread(w), v.start(observed, observed_at)
 
-    def codegen(context, b, sig, args):
-        v = Vectors("X x_at centers c_at inverse w sums s_at observed observed_at d", context, b, sig, args)
-        weight, observed0 = v.spread(v["w"]), v.start("observed", v["observed_at"])
+    def mask_and_count(t, x, q):
+        at = v.at(observed0, t)
+        v.store(b.fadd(v.load(at), _zero_if_nan(v, x, weight)), at)
+        return _zero_if_nan(v, x, q)
 
-        def mask_and_count(t, x, q):
-            at = v.at(observed0, t)
-            v.store(b.fadd(v.load(at), _zero_if_nan(v, x, weight)), at)
-            return _zero_if_nan(v, x, q)
-
-        _add_row(v, weight, mask_and_count)
-        return context.get_dummy_value()
-
-    return sig, codegen
+    _add_row(v, weight, mask_and_count)
 
 
 def _add_row(v, weight, mask):
     """Add the row of X from `x_at` on to its sums; ``mask(t, x, q)`` are the differences `q` without missing values."""
     b, d = v.b, v["d"]
-    x0, c0, s0 = v.start("X", v["x_at"]), v.start("centers", v["c_at"]), v.start("sums", v["s_at"])
+    x0, c0, s0 = v.start(v["X"], v["x_at"]), v.start(v["centers"], v["c_at"]), v.start(v["sums"], v["s_at"])
     whole, height = v.whole_and_padded(d)
     cost_at, factor = v.at(s0, height), v.spread(v["inverse"])
 
@@ -372,56 +296,50 @@ def _add_row(v, weight, mask):
     v.store(rest.values[0], cost_at)
 
 
-@intrinsic
-def add_few_sums(typingctx, tile, index, n_padded, d_padded, columns, first, centers, counts, sums):
+@vector_code
+def add_few_sums(v, tile, index, n_padded, d_padded, columns, first, centers, counts, sums):
     """Add rows to the sums of `LABELS` clusters: numbers of rows, q and q^2 with ``q = x - c``, lane by lane.
 
     tile: (n_padded / points, d_padded, points), of which the first `columns`, an even number, are used; index
     (n_padded,); centers (padded k, columns); counts (padded k,); sums (padded k, columns + 1, lanes), of which the last
     is that of squares. The clusters are those from `first` on.
     """
-    sig = types.void(tile, index, n_padded, d_padded, columns, first, centers, counts, sums)
-
-    def codegen(context, b, sig, args):
-        v = Vectors("tile index n_padded d_padded columns first centers counts sums", context, b, sig, args)
-        index0, first, columns = v.start("index"), v["first"], v["columns"]
-        width = b.mul(b.add(columns, i64(1)), i64(v.lanes))
-        centers0, sums0 = v.start("centers", b.mul(first, columns)), v.start("sums", b.mul(first, width))
-        labels = [v.spread(b.trunc(b.add(first, i64(j)), i32)) for j in range(LABELS)]
-        sum_at = [v.at(sums0, b.mul(width, i64(j))) for j in range(LABELS)]
-        square_at = [v.at(at, b.mul(columns, i64(v.lanes))) for at in sum_at]
-        squares = [v.load(at) for at in square_at]
-        with v.loop(i64(0), columns, 2, squares, rolled=True) as pair:
-            column_at = b.mul(pair.t, i64(VECTORS * v.lanes))
-            tile0 = v.start("tile", column_at)
-            c = [
-                [v.spread(b.load(v.at(v.at(centers0, b.add(b.mul(columns, i64(j)), pair.t)), t))) for t in range(2)]
-                for j in range(LABELS)
-            ]
-            linear_at = [[v.at(at, b.mul(b.add(pair.t, i64(t)), i64(v.lanes))) for t in range(2)] for at in sum_at]
-            start = [value for j in range(LABELS) for value in (pair.values[j], *map(v.load, linear_at[j]), i64(0))]
-            with v.repeat(i64(0), v["n_padded"], VECTORS * v.lanes, start, rolled=True) as block:
-                values = block.values
-                for r in range(VECTORS):
-                    x_at = v.at(v.at(tile0, b.mul(block.t, v["d_padded"])), r * v.lanes)
-                    x = [v.load(v.at(x_at, t * VECTORS * v.lanes)) for t in range(2)]
-                    label = v.load(v.at(v.at(index0, block.t), r * v.lanes), ir.VectorType(i32, v.lanes))
-                    values = _add_to_labels(v, x, label, labels, c, values)
-                block.new = values
+    b = v.b
+    index0 = v.start(index)
+    width = b.mul(b.add(columns, i64(1)), i64(v.lanes))
+    centers0, sums0 = v.start(centers, b.mul(first, columns)), v.start(sums, b.mul(first, width))
+    labels = [v.spread(b.trunc(b.add(first, i64(j)), i32)) for j in range(LABELS)]
+    sum_at = [v.at(sums0, b.mul(width, i64(j))) for j in range(LABELS)]
+    square_at = [v.at(at, b.mul(columns, i64(v.lanes))) for at in sum_at]
+    squares = [v.load(at) for at in square_at]
+    with v.loop(i64(0), columns, 2, squares, rolled=True) as pair:
+        column_at = b.mul(pair.t, i64(VECTORS * v.lanes))
+        tile0 = v.start(tile, column_at)
+        c = [
+            [v.spread(b.load(v.at(v.at(centers0, b.add(b.mul(columns, i64(j)), pair.t)), t))) for t in range(2)]
+            for j in range(LABELS)
+        ]
+        linear_at = [[v.at(at, b.mul(b.add(pair.t, i64(t)), i64(v.lanes))) for t in range(2)] for at in sum_at]
+        start = [value for j in range(LABELS) for value in (pair.values[j], *map(v.load, linear_at[j]), i64(0))]
+        with v.repeat(i64(0), n_padded, VECTORS * v.lanes, start, rolled=True) as block:
+            values = block.values
+            for r in range(VECTORS):
+                x_at = v.at(v.at(tile0, b.mul(block.t, d_padded)), r * v.lanes)
+                x = [v.load(v.at(x_at, t * VECTORS * v.lanes)) for t in range(2)]
+                label = v.load(v.at(v.at(index0, block.t), r * v.lanes), ir.VectorType(i32, v.lanes))
+                values = _add_to_labels(v, x, label, labels, c, values)
+            block.new = values
+        for j in range(LABELS):
+            for t in range(2):
+                v.store(block.new[4 * j + 1 + t], linear_at[j][t])
+        pair.new = block.new[::4]
+        counts0 = v.start(counts, first)
+        with b.if_then(b.icmp_signed("==", pair.t, i64(0))):
             for j in range(LABELS):
-                for t in range(2):
-                    v.store(block.new[4 * j + 1 + t], linear_at[j][t])
-            pair.new = block.new[::4]
-            counts0 = v.start("counts", first)
-            with b.if_then(b.icmp_signed("==", pair.t, i64(0))):
-                for j in range(LABELS):
-                    at = v.at(counts0, j)
-                    b.store(b.add(b.load(at), block.new[4 * j + 3]), at)
-        for square, at in zip(pair.values, square_at, strict=True):
-            v.store(square, at)
-        return context.get_dummy_value()
-
-    return sig, codegen
+                at = v.at(counts0, j)
+                b.store(b.add(b.load(at), block.new[4 * j + 3]), at)
+    for square, at in zip(pair.values, square_at, strict=True):
+        v.store(square, at)
 
 
 def _add_to_labels(v, x, label, labels, c, values):

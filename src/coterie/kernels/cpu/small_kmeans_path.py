@@ -5,8 +5,6 @@ a k-means++ sequence; decreasing K by merging centers; increasing K again. Rows 
 code runs over rows, whatever the number of centers.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

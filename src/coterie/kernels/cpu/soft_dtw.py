@@ -1,16 +1,14 @@
 """Soft dynamic time warping, compiled; for the definitions and arguments see `kernels.plain.soft_dtw`."""
 
-from __future__ import annotations
-
 from math import exp, log
 
 import numpy as np
-from numba.extending import intrinsic
 
 from coterie.kernels.cpu.dtw import lanes, many_channels, pack, square, sweep
 from coterie.kernels.cpu.jit import jit
 from coterie.kernels.cpu.simd import aligned
 from coterie.kernels.cpu.soft_simd import _exp
+from coterie.kernels.cpu.vectors import vector_code
 from coterie.kernels.plain.soft_dtw import MAX_EXCESS
 
 OUTSIDE = 1e300  # cost of cells outside the window: infinity would give NaN in differences
@@ -44,10 +42,9 @@ def _begin(table, n, m):
     table[0, 0] = 0.0
 
 
-@intrinsic
-def soft_row(typingctx, tile, x, x_at, channels, rows, before, after, low, high, gamma):
-    kinds = (tile, x, x_at, channels, rows, before, after, low, high, gamma)
-    return sweep(kinds, many_channels(square), _soft_minimum, OUTSIDE, " gamma")
+@vector_code
+def soft_row(v, tile, x, x_at, channels, rows, before, after, low, high, gamma):
+    sweep(v, many_channels(square), _soft_minimum, OUTSIDE)
 
 
 def _soft_minimum(v, above, across, left):

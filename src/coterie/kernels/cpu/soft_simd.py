@@ -5,15 +5,11 @@ A *block* is some tiles (see `simd`) with the distance `stride`; the columns of 
 arguments are their start indices. Sums over the rows of a block are added to a float64 array `sums`, from `at` on.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
 from coterie.kernels.cpu.simd import VECTORS
-from coterie.kernels.cpu.vectors import REGISTER, Vectors, i64
+from coterie.kernels.cpu.vectors import REGISTER, i64, vector_code
 
 STRIP = 4  # columns, or components, that are processed together
 # Columns that a strip is multiplied with: 16 registers hold 4 x 2 accumulators.
@@ -21,49 +17,36 @@ PRODUCT_COLUMNS = 2 if REGISTER == 32 else 4
 TRIANGLE = [(i, j) for i in range(STRIP) for j in range(i, STRIP)]
 
 
-@intrinsic
-def triangle_squares(typingctx, buffer, tile, factor, squares, columns):
+@vector_code
+def triangle_squares(v, buffer, tile, factor, squares, columns):
     """``|U'x - b|^2`` of the rows of a tile.
 
     `factor` contains, for each strip of columns, STRIP values of -b, then the strip of U down to the diagonal.
     """
-    sig = types.void(buffer, tile, factor, squares, columns)
-
-    def codegen(context, b, sig, args):
-        v = Vectors("buffer tile factor squares columns", context, b, sig, args)
-        with v.repeat(i64(0), v["columns"], STRIP, [v.zero] * VECTORS) as strip:
-            y = _triangle(v, strip.t)
-            strip.new = strip.values
-            for outputs in y:
-                strip.new = [v.fma(x, x, total) for x, total in zip(outputs, strip.new, strict=True)]
-        _store_rows(v, strip.new, v.start("buffer", v["squares"]))
-        return context.get_dummy_value()
-
-    return sig, codegen
+    with v.repeat(i64(0), columns, STRIP, [v.zero] * VECTORS) as strip:
+        y = _triangle(v, strip.t)
+        strip.new = strip.values
+        for outputs in y:
+            strip.new = [v.fma(x, x, total) for x, total in zip(outputs, strip.new, strict=True)]
+    _store_rows(v, strip.new, v.start(buffer, squares))
 
 
-@intrinsic
-def whiten(typingctx, buffer, tile, factor, out, columns):
+@vector_code
+def whiten(v, buffer, tile, factor, out, columns):
     """``U'x - b`` of the rows of a tile, written as a tile to `out`; factor as in `triangle_squares`."""
-    sig = types.void(buffer, tile, factor, out, columns)
-
-    def codegen(context, b, sig, args):
-        v = Vectors("buffer tile factor out columns", context, b, sig, args)
-        with v.repeat(i64(0), v["columns"], STRIP, []) as strip:
-            for i, outputs in enumerate(_triangle(v, strip.t)):
-                row = b.mul(b.add(strip.t, i64(i)), i64(VECTORS * v.lanes))
-                _store_rows(v, outputs, v.at(v.start("buffer", v["out"]), row))
-        return context.get_dummy_value()
-
-    return sig, codegen
+    b = v.b
+    with v.repeat(i64(0), columns, STRIP, []) as strip:
+        for i, outputs in enumerate(_triangle(v, strip.t)):
+            row = b.mul(b.add(strip.t, i64(i)), i64(VECTORS * v.lanes))
+            _store_rows(v, outputs, v.at(v.start(buffer, out), row))
 
 
 def _triangle(v, first):
     """A strip of ``U'x - b`` from column `first` on: VECTORS vectors of rows for each of its columns."""
     b = v.b
-    tile0 = v.start("buffer", v["tile"])
+    tile0 = v.start(v["buffer"], v["tile"])
     before = b.add(first, b.sdiv(b.mul(first, b.add(first, i64(STRIP))), i64(2)))  # size of the earlier strips
-    bias = v.at(v.start("buffer", v["factor"]), before)
+    bias = v.at(v.start(v["buffer"], v["factor"]), before)
     panel0 = v.at(bias, STRIP)
 
     def multiply(column, totals, outputs):
@@ -85,97 +68,79 @@ def _triangle(v, first):
     return [totals[i * VECTORS : (i + 1) * VECTORS] for i in range(STRIP)]
 
 
-@intrinsic
-def center_squares(typingctx, buffer, tile, panel, squares, block, columns):
+@vector_code
+def center_squares(v, buffer, tile, panel, squares, block, columns):
     """``|x - c|^2`` of the rows of a tile and STRIP centers; panel (columns, STRIP)."""
-    sig = types.void(buffer, tile, panel, squares, block, columns)
+    b = v.b
 
-    def codegen(context, b, sig, args):
-        v = Vectors("buffer tile panel squares block columns", context, b, sig, args)
+    def square(x, panel_t, j, total):
+        difference = b.fsub(x, v.spread(b.load(v.at(panel_t, j))))
+        return v.fma(difference, difference, total)
 
-        def square(x, panel_t, j, total):
-            difference = b.fsub(x, v.spread(b.load(v.at(panel_t, j))))
-            return v.fma(difference, difference, total)
-
-        _panel_squares(v, STRIP, square)
-        return context.get_dummy_value()
-
-    return sig, codegen
+    _panel_squares(v, STRIP, square)
 
 
-@intrinsic
-def scaled_squares(typingctx, buffer, tile, panel, squares, block, columns):
+@vector_code
+def scaled_squares(v, buffer, tile, panel, squares, block, columns):
     """Sums of ``(p x - b)^2`` over the columns, likewise; panel (columns, 2, STRIP): p, then -b."""
-    sig = types.void(buffer, tile, panel, squares, block, columns)
+    b = v.b
 
-    def codegen(context, b, sig, args):
-        v = Vectors("buffer tile panel squares block columns", context, b, sig, args)
+    def square(x, panel_t, j, total):
+        p, bias = (v.spread(b.load(v.at(panel_t, i))) for i in (j, STRIP + j))
+        y = v.fma(x, p, bias)
+        return v.fma(y, y, total)
 
-        def square(x, panel_t, j, total):
-            p, bias = (v.spread(b.load(v.at(panel_t, i))) for i in (j, STRIP + j))
-            y = v.fma(x, p, bias)
-            return v.fma(y, y, total)
-
-        _panel_squares(v, 2 * STRIP, square)
-        return context.get_dummy_value()
-
-    return sig, codegen
+    _panel_squares(v, 2 * STRIP, square)
 
 
 def _panel_squares(v, width, step):
     """Totals of all pairs of component and vector of rows, updated by `step` in each column."""
     b = v.b
-    tile0, panel0 = v.start("buffer", v["tile"]), v.start("buffer", v["panel"])
+    tile0, panel0 = v.start(v["buffer"], v["tile"]), v.start(v["buffer"], v["panel"])
     with v.repeat(i64(0), v["columns"], 1, [v.zero] * (STRIP * VECTORS)) as column:
         x = _load_rows(v, v.at(tile0, b.mul(column.t, i64(VECTORS * v.lanes))))
         panel_t = v.at(panel0, b.mul(column.t, i64(width)))
         column.new = [
             step(x[r], panel_t, j, column.values[j * VECTORS + r]) for j in range(STRIP) for r in range(VECTORS)
         ]
-    squares0 = v.start("buffer", v["squares"])
+    squares0 = v.start(v["buffer"], v["squares"])
     for j in range(STRIP):
         row = v.at(squares0, b.mul(v["block"], i64(j)))
         _store_rows(v, column.new[j * VECTORS : (j + 1) * VECTORS], row)
 
 
-@intrinsic
-def posterior(typingctx, buffer, layout, at):
+@vector_code
+def posterior(v, buffer, layout, at):
     """Posteriors of the rows of a tile, times w, from log p(x, z) = ``offset + scale * squares``.
 
     `layout` is that of `buffer`; the rows of the tile begin at `at`. log p(x) is ``log_max + log(total)``.
     """
-    sig = types.void(buffer, layout, at)
+    b = v.b
+    field, rows_of = layout_access(v)
+    k, block = field("k"), field("block")
+    squares0, resp0 = rows_of("squares"), rows_of("resp")
+    scale0, offset0 = v.start(buffer, field("scale")), v.start(buffer, field("offset"))
 
-    def codegen(context, b, sig, args):
-        v = Vectors("buffer layout at", context, b, sig, args)
-        field, rows_of = layout_access(v)
-        k, block = field("k"), field("block")
-        squares0, resp0 = rows_of("squares"), rows_of("resp")
-        scale0, offset0 = v.start("buffer", field("scale")), v.start("buffer", field("offset"))
+    def joints(j):
+        scale, offset = v.spread(b.load(v.at(scale0, j))), v.spread(b.load(v.at(offset0, j)))
+        return [v.fma(x, scale, offset) for x in _load_rows(v, v.at(squares0, b.mul(j, block)))]
 
-        def joints(j):
-            scale, offset = v.spread(b.load(v.at(scale0, j))), v.spread(b.load(v.at(offset0, j)))
-            return [v.fma(x, scale, offset) for x in _load_rows(v, v.at(squares0, b.mul(j, block)))]
-
-        lowest = v.constant(-np.inf)
-        with v.repeat(i64(0), k, 1, [lowest] * VECTORS) as first:
-            first.new = [v.higher(x, log_max) for x, log_max in zip(joints(first.t), first.values, strict=True)]
-        log_max = first.new
-        with v.repeat(i64(0), k, 1, [v.zero] * VECTORS) as second:
-            shares = [_exp(v, b.fsub(x, maximum)) for x, maximum in zip(joints(second.t), log_max, strict=True)]
-            _store_rows(v, shares, v.at(resp0, b.mul(second.t, block)))
-            second.new = [b.fadd(x, total) for x, total in zip(shares, second.values, strict=True)]
-        total = second.new
-        weights = _load_rows(v, rows_of("w"))
-        factors = [b.fdiv(w, x) for w, x in zip(weights, total, strict=True)]
-        with v.repeat(i64(0), k, 1, []) as third:
-            row = v.at(resp0, b.mul(third.t, block))
-            _store_rows(v, [b.fmul(x, y) for x, y in zip(_load_rows(v, row), factors, strict=True)], row)
-        _store_rows(v, log_max, rows_of("log_max"))
-        _store_rows(v, total, rows_of("total"))
-        return context.get_dummy_value()
-
-    return sig, codegen
+    lowest = v.constant(-np.inf)
+    with v.repeat(i64(0), k, 1, [lowest] * VECTORS) as first:
+        first.new = [v.higher(x, log_max) for x, log_max in zip(joints(first.t), first.values, strict=True)]
+    log_max = first.new
+    with v.repeat(i64(0), k, 1, [v.zero] * VECTORS) as second:
+        shares = [_exp(v, b.fsub(x, maximum)) for x, maximum in zip(joints(second.t), log_max, strict=True)]
+        _store_rows(v, shares, v.at(resp0, b.mul(second.t, block)))
+        second.new = [b.fadd(x, total) for x, total in zip(shares, second.values, strict=True)]
+    total = second.new
+    weights = _load_rows(v, rows_of("w"))
+    factors = [b.fdiv(w, x) for w, x in zip(weights, total, strict=True)]
+    with v.repeat(i64(0), k, 1, []) as third:
+        row = v.at(resp0, b.mul(third.t, block))
+        _store_rows(v, [b.fmul(x, y) for x, y in zip(_load_rows(v, row), factors, strict=True)], row)
+    _store_rows(v, log_max, rows_of("log_max"))
+    _store_rows(v, total, rows_of("total"))
 
 
 def _exp(v, x):
@@ -203,87 +168,69 @@ def _exp(v, x):
     return b.select(is_tiny, v.zero, value)
 
 
-@intrinsic
-def weighted_strip(typingctx, buffer, column, stride, w, center, z, block, sums, at, tiles):
+@vector_code
+def weighted_strip(v, buffer, column, stride, w, center, z, block, sums, at, tiles):
     """Write ``z = w (x - c)`` for a strip of columns; add z (STRIP,), and z_i x_j within the strip for i <= j.
 
     column: start of the strip in the first tile; w (block,); center (STRIP,); out: z (STRIP, block).
     """
-    sig = types.void(buffer, column, stride, w, center, z, block, sums, at, tiles)
+    b = v.b
+    w0, c0, z0 = (v.start(buffer, part) for part in (w, center, z))
+    c = [v.spread(b.load(v.at(c0, i))) for i in range(STRIP)]
 
-    def codegen(context, b, sig, args):
-        v = Vectors("buffer column stride w center z block sums at tiles", context, b, sig, args)
-        w0, c0, z0 = (v.start("buffer", v[name]) for name in ("w", "center", "z"))
-        c = [v.spread(b.load(v.at(c0, i))) for i in range(STRIP)]
+    def step(row, x, totals):
+        w = v.load(v.at(w0, row))
+        weighted = [b.fmul(w, b.fsub(x[i], c[i])) for i in range(STRIP)]
+        for i in range(STRIP):
+            v.store(weighted[i], v.at(z0, b.add(b.mul(block, i64(i)), row)))
+        return [b.fadd(total, y) for total, y in zip(totals, weighted, strict=False)] + [
+            v.fma(weighted[i], x[j], total) for (i, j), total in zip(TRIANGLE, totals[STRIP:], strict=True)
+        ]
 
-        def step(row, x, totals):
-            w = v.load(v.at(w0, row))
-            weighted = [b.fmul(w, b.fsub(x[i], c[i])) for i in range(STRIP)]
-            for i in range(STRIP):
-                v.store(weighted[i], v.at(z0, b.add(b.mul(v["block"], i64(i)), row)))
-            return [b.fadd(total, y) for total, y in zip(totals, weighted, strict=False)] + [
-                v.fma(weighted[i], x[j], total) for (i, j), total in zip(TRIANGLE, totals[STRIP:], strict=True)
-            ]
-
-        _add_sums(v, sum_over_tiles(v, STRIP, STRIP + len(TRIANGLE), step), v.start("sums", v["at"]))
-        return context.get_dummy_value()
-
-    return sig, codegen
+    _add_sums(v, sum_over_tiles(v, STRIP, STRIP + len(TRIANGLE), step), v.start(sums, at))
 
 
-@intrinsic
-def add_products(typingctx, buffer, column, stride, z, block, sums, at, tiles):
+@vector_code
+def add_products(v, buffer, column, stride, z, block, sums, at, tiles):
     """Add z_i x_j (STRIP, PRODUCT_COLUMNS); column: start of these columns in the first tile; z (STRIP, block)."""
-    sig = types.void(buffer, column, stride, z, block, sums, at, tiles)
+    b = v.b
+    z0 = v.start(buffer, z)
 
-    def codegen(context, b, sig, args):
-        v = Vectors("buffer column stride z block sums at tiles", context, b, sig, args)
-        z0 = v.start("buffer", v["z"])
+    def step(row, x, totals):
+        z = [v.load(v.at(z0, b.add(b.mul(block, i64(i)), row))) for i in range(STRIP)]
+        return [v.fma(z[i // PRODUCT_COLUMNS], x[i % PRODUCT_COLUMNS], total) for i, total in enumerate(totals)]
 
-        def step(row, x, totals):
-            z = [v.load(v.at(z0, b.add(b.mul(v["block"], i64(i)), row))) for i in range(STRIP)]
-            return [v.fma(z[i // PRODUCT_COLUMNS], x[i % PRODUCT_COLUMNS], total) for i, total in enumerate(totals)]
-
-        sums = sum_over_tiles(v, PRODUCT_COLUMNS, STRIP * PRODUCT_COLUMNS, step)
-        _add_sums(v, sums, v.start("sums", v["at"]))
-        return context.get_dummy_value()
-
-    return sig, codegen
+    totals = sum_over_tiles(v, PRODUCT_COLUMNS, STRIP * PRODUCT_COLUMNS, step)
+    _add_sums(v, totals, v.start(sums, at))
 
 
-@intrinsic
-def add_squares(typingctx, buffer, column, stride, w, center, sums, at, tiles):
+@vector_code
+def add_squares(v, buffer, column, stride, w, center, sums, at, tiles):
     """Add w (x - c), then w (x - c)^2, (2, STRIP); arguments as in `weighted_strip`."""
-    sig = types.void(buffer, column, stride, w, center, sums, at, tiles)
+    b = v.b
+    w0, c0 = v.start(buffer, w), v.start(buffer, center)
+    c = [v.spread(b.load(v.at(c0, i))) for i in range(STRIP)]
 
-    def codegen(context, b, sig, args):
-        v = Vectors("buffer column stride w center sums at tiles", context, b, sig, args)
-        w0, c0 = v.start("buffer", v["w"]), v.start("buffer", v["center"])
-        c = [v.spread(b.load(v.at(c0, i))) for i in range(STRIP)]
+    def step(row, x, totals):
+        linear, square = totals[:STRIP], totals[STRIP:]
+        w = v.load(v.at(w0, row))
+        for i in range(STRIP):
+            q = b.fsub(x[i], c[i])
+            wq = b.fmul(w, q)
+            linear[i], square[i] = b.fadd(linear[i], wq), v.fma(wq, q, square[i])
+        return linear + square
 
-        def step(row, x, totals):
-            linear, square = totals[:STRIP], totals[STRIP:]
-            w = v.load(v.at(w0, row))
-            for i in range(STRIP):
-                q = b.fsub(x[i], c[i])
-                wq = b.fmul(w, q)
-                linear[i], square[i] = b.fadd(linear[i], wq), v.fma(wq, q, square[i])
-            return linear + square
-
-        _add_sums(v, sum_over_tiles(v, STRIP, 2 * STRIP, step), v.start("sums", v["at"]))
-        return context.get_dummy_value()
-
-    return sig, codegen
+    _add_sums(v, sum_over_tiles(v, STRIP, 2 * STRIP, step), v.start(sums, at))
 
 
 def layout_access(v):
     """Functions of a name: the field of the argument `layout`, and the address of that array from `at` on."""
-    fields = v.args["layout"][0].fields
+    layout = v["layout"]
 
     def field(name):
-        return v.b.extract_value(v["layout"], fields.index(name))
+        return v.b.extract_value(layout.value, layout.kind.fields.index(name))
 
-    return field, lambda name: v.start("buffer", v.b.add(field(name), v["at"]))
+    return field, lambda name: v.start(v["buffer"], v.b.add(field(name), v["at"]))
 
 
 def _load_rows(v, pointer):
@@ -300,7 +247,7 @@ def sum_over_tiles(v, columns, count, step):
 
     `row` is its index in the block, and `x` has one vector for each of `columns` columns from `column` on.
     """
-    b, x0 = v.b, v.start("buffer", v["column"])
+    b, x0 = v.b, v.start(v["buffer"], v["column"])
     with v.repeat(i64(0), v["tiles"], 1, [v.zero] * count) as part:
         part.new = part.values
         for r in range(VECTORS):

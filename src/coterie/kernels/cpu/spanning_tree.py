@@ -1,7 +1,5 @@
 """Minimum spanning trees of rows, for single linkage."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import Any, NamedTuple

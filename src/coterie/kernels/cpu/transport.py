@@ -1,7 +1,5 @@
 """Assignment of rows to clusters of bounded sizes at minimum cost, compiled; see `plain.transport`."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from coterie.kernels.cpu.jit import jit

@@ -4,8 +4,6 @@ Numba passes a tuple as all of the numbers in it, of which each array has at lea
 tuple wherever one is used. Most of the LLVM code of a kernel with such an argument would be its arguments.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from llvmlite import ir

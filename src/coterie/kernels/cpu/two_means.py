@@ -4,8 +4,6 @@ A row is in the second cluster if its projection onto the line through both cent
 stored by column, so that vector code runs over rows. Only rows that change their cluster change the sums.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from coterie.kernels.cpu.jit import jit, jit_reassociating

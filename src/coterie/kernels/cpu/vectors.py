@@ -3,14 +3,16 @@
 LLVM lowers the same types to AVX-512, AVX2 or NEON.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Sequence
+import inspect
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from functools import partial, wraps
+from typing import Any, NamedTuple
 
 from llvmlite import ir
+from numba import types
 from numba.core import cgutils
+from numba.extending import intrinsic
 
 from coterie.kernels.cpu.level import level
 
@@ -19,30 +21,62 @@ REGISTER = level().register  # size of a vector register in bytes
 i1, i32, i64 = ir.IntType(1), ir.IntType(32), ir.IntType(64)
 
 
-class Vectors:
-    """Emits vector code for the element type of the first argument into one builder."""
+def vector_code(emit: Callable[..., ir.Value | None] | None = None, *, returns: Any = types.void) -> Any:
+    """Decorator of ``emit(v, *arguments)``: an intrinsic with these arguments, whose code it emits by `v`.
 
-    def __init__(self, names: str, context: Any, builder: ir.IRBuilder, sig: Any, args: Sequence[ir.Value]):
+    Arguments are numbers, or `Argument`s if they are arrays or tuples. ``v[name]`` is the same, for code that
+    intrinsics share. `emit` returns the result, if it is not void.
+    """
+    if emit is None:
+        return partial(vector_code, returns=returns)
+    names = list(inspect.signature(emit).parameters)[1:]
+
+    @intrinsic
+    @wraps(emit)
+    def typed(typingctx, *kinds):
+        def codegen(context, builder, sig, values):
+            v = Vectors(names, context, builder, sig, values)
+            result = emit(v, *v.arguments.values())
+            return context.get_dummy_value() if result is None else result
+
+        return returns(*kinds), codegen
+
+    return typed
+
+
+class Argument(NamedTuple):
+    """An array or a tuple that an intrinsic is called with."""
+
+    kind: Any
+    value: ir.Value
+
+
+class Vectors:
+    """Emits vector code for the (element) type of the first argument into one builder."""
+
+    def __init__(self, names: list[str], context: Any, builder: ir.IRBuilder, sig: Any, values: Sequence[ir.Value]):
         self.context, self.b = context, builder
-        self.args = dict(zip(names.split(), zip(sig.args, args, strict=True), strict=True))
-        self.bits = sig.args[0].dtype.bitwidth
+        self.arguments = {
+            name: Argument(kind, value) if isinstance(kind, types.Array | types.BaseTuple) else value
+            for name, kind, value in zip(names, sig.args, values, strict=True)
+        }
+        self.bits = getattr(sig.args[0], "dtype", sig.args[0]).bitwidth
         self.lanes = 8 * REGISTER // self.bits
         self.narrow = min(4, self.lanes)  # remaining columns, fewer than a vector, are loaded in groups of this size
         self.element = ir.FloatType() if self.bits == 32 else ir.DoubleType()
         self.type = ir.VectorType(self.element, self.lanes)
         self.zero = self.constant(0.0)
 
-    def __getitem__(self, name: str) -> ir.Value:
-        return self.args[name][1]
+    def __getitem__(self, name: str) -> ir.Value | Argument:
+        return self.arguments[name]
 
     def constant(self, value: float) -> ir.Constant:
         """`value` in all lanes."""
         return ir.Constant(self.type, [float(value)] * self.lanes)
 
-    def start(self, name: str, offset: ir.Value | int = 0) -> ir.Value:
+    def start(self, array: Argument, offset: ir.Value | int = 0) -> ir.Value:
         """Address of element `offset` of a C-contiguous array argument."""
-        kind, array = self.args[name]
-        return self.at(self.context.make_array(kind)(self.context, self.b, array).data, offset)
+        return self.at(self.context.make_array(array.kind)(self.context, self.b, array.value).data, offset)
 
     def whole_and_padded(self, d: ir.Value) -> tuple[ir.Value, ir.Value]:
         """`d` rounded down and up to whole vectors."""
@@ -143,7 +177,7 @@ class Vectors:
     @contextmanager
     def loop(
         self, start: ir.Value, stop: ir.Value, step: int, carried: list[ir.Value], rolled: bool = False
-    ) -> Iterator[Iterations]:
+    ) -> "Iterator[Iterations]":
         """``for t in range(start, stop, step)`` with values carried from one iteration to the next."""
         b = self.b
         entry, around, after = b.block, b.append_basic_block("around"), b.append_basic_block("after")
@@ -162,7 +196,7 @@ class Vectors:
     @contextmanager
     def repeat(
         self, start: ir.Value, stop: ir.Value, step: int, carried: list[ir.Value], rolled: bool = False
-    ) -> Iterator[Iterations]:
+    ) -> "Iterator[Iterations]":
         """The same for at least one iteration; `new` are the values of the last one, also after the loop.
 
         With `rolled`, LLVM does not unroll the loop: short loops would spend most iterations in the remainder.

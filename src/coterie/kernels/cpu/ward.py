@@ -1,7 +1,5 @@
 """Ward linkage of rows: only the centers of clusters are stored, and no distance matrix."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -3,8 +3,6 @@
 Rows may be dense or CSR; CSR rows are converted to dense ones, because they are few.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Unions of clusters in model-based hierarchical clustering."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

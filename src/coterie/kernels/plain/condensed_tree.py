@@ -4,8 +4,6 @@ Merges of equal height are one merge of several parts, so the result does not de
 are numbered from the root, which is 0; parents have lower numbers than children.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Pairs of leaves of a dendrogram, in NumPy. See `kernels.cpu.dendrograms`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

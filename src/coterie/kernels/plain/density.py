@@ -1,7 +1,5 @@
 """Core distances, mutual reachability and neighbourhoods from tables of distances, in NumPy: the definitions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

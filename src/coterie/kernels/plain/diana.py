@@ -1,7 +1,5 @@
 """Divisive analysis (DIANA) in NumPy; all sums are computed again at each step. See `kernels.cpu.diana`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

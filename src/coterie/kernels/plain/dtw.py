@@ -8,8 +8,6 @@ Costs are sums of squared differences, or of absolute ones with `absolute`. Comp
 they give the same bits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -13,8 +13,6 @@ spherical   (k,)          (k,) the traces
 ==========  ============  ====================================================
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

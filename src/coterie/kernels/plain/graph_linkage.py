@@ -1,7 +1,5 @@
 """Agglomerative clustering along the edges of a graph, in NumPy. See `kernels.cpu.graph_linkage`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

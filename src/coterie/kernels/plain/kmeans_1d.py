@@ -1,7 +1,5 @@
 """Optimal K-means of one column: clusters are intervals of the sorted values, found by dynamic programming."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

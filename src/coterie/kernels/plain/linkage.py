@@ -1,7 +1,5 @@
 """Agglomerative clustering by a matrix of distances in NumPy: the definition, and the kernels for small matrices."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """K-medians and geometric medians: L1 and Euclidean distances, and the sums from which medians are computed."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

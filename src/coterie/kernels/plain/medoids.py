@@ -1,7 +1,5 @@
 """Steps of K-medoids in NumPy; for the arguments see `kernels.cpu.medoids`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

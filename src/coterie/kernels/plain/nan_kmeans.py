@@ -1,7 +1,5 @@
 """K-means of rows with missing values: NaN is ignored in distances and sums."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

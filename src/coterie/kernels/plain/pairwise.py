@@ -1,7 +1,5 @@
 """Distances between all rows of `A` (n, d) and `B` (m, d), written to `out` (n, m), in NumPy and SciPy."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Responsibilities from log densities."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from coterie.kernels.plain.gaussian import Weights, posterior

@@ -1,7 +1,5 @@
 """Matrix products of dense or CSR rows with dense matrices."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

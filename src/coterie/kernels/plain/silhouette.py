@@ -1,7 +1,5 @@
 """Sums of distances of each row to each cluster, with SciPy: all rows are one block. See `kernels.cpu.silhouette`."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Soft dynamic time warping in NumPy, in float64; series and windows as in `dtw` (Cuturi & Blondel 2017)."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -3,8 +3,6 @@
 It is solved by successive shortest paths between clusters (Ahuja, Magnanti & Orlin 1993, Network Flows, section 9.7).
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

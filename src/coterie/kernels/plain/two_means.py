@@ -1,7 +1,5 @@
 """Iterations of K-means with two clusters, with NumPy."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

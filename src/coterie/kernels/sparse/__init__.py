@@ -1,7 +1,5 @@
 """Compiled kernels for CSR rows; `plain` has the same functions, with docstrings."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
