@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,8 @@ def in_sqlite(model: Any, frame: pl.DataFrame) -> Labels:
     with sqlite3.connect(":memory:") as connection:
         connection.execute(f'CREATE TABLE "the table" ({quoted(ROW)} INTEGER, {columns})')
         marks = ", ".join("?" * (frame.width + 1))
-        connection.executemany(f'INSERT INTO "the table" VALUES ({marks})', frame.with_row_index(ROW).iter_rows())
+        rows = ([str(cell) if isinstance(cell, date) else cell for cell in row] for row in frame.iter_rows())
+        connection.executemany(f'INSERT INTO "the table" VALUES ({marks})', ((i, *row) for i, row in enumerate(rows)))
         return [row[-1] for row in sorted(connection.execute(statement), key=lambda row: row[0])]
 
 

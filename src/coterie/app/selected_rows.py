@@ -29,7 +29,7 @@ def selected_means(session: Session, run: str, body: bytes) -> dict[str, Any]:
     preparation, table = session.outcome(run).prepared.prepared.preparation, session.open_table()
     is_selected, weight = rows_of_bits(table, body), session.run(run).preparation.get("weight")
     codes, w = np.where(is_selected, 0, -1), None if weight is None else numbers_of(table.table.column(weight))
-    readable = converted(table.table, preparation.readings)
+    readable = converted(table.table.with_text(list(preparation.categories)), preparation.readings)
     columns: list[dict[str, Any]] = []
     for name in preparation.sources[:MAX_COLUMNS]:
         column = readable.column(name)
@@ -57,7 +57,7 @@ def _compared(values: Array, codes: Array, w: Array | None, preparation: Prepara
         transform = TRANSFORMS[preparation.transforms[name]]  # rows that the run drops may have values without it
         transformed = compute(transform.forward(np.where(transform.is_valid(values), values, np.nan))[:, None])
     mean, overall = float(in_units.means[0, 0]), float(in_units.mean[0]) if in_units.present[0] else np.nan
-    width = float(transformed.variance[0]) ** 0.5
+    width = float(transformed.deviation[0])
     deviation = (transformed.means[0, 0] - transformed.mean[0]) / width if width > 0 else 0.0
     n_missing = int((np.isnan(values) & (codes == 0)).sum())
     date, overall_date = (preparation.date_of(name, each) for each in (mean, overall))

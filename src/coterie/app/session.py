@@ -341,10 +341,12 @@ class Session:
     def _finish(self, run: Run, live: LiveRun, status: str) -> None:
         self.memory.used()
         with self.lock:
-            live.status, live.progress = status, None
-            if self._is_open(run, live):
-                self._commit(self.history)
-                self._publish_run(run, live)
+            try:
+                if self._is_open(run, live):
+                    self._commit(self.history)
+            finally:  # who sees the status sees the workspace with the result
+                live.status, live.progress = status, None
+            self._publish_run(run, live)
 
     def _publish_run(self, run: Run, live: LiveRun) -> None:
         with self.lock:
