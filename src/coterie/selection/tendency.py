@@ -97,7 +97,8 @@ def tendency(
     that of reference data without clusters, processed in the same way. There are three kinds of references: uniform in
     a box along the principal axes of the data, uniform in an approximate convex hull of the data, and Gaussian with the
     mean and covariance of the data [1]_. The data have clusters if their silhouette is significantly better than that
-    of all kinds: the largest p-value counts.
+    of all kinds: the largest p-value counts. Rows with permuted columns are no reference: of clusters that one column
+    separates, or that are in all combinations of columns, they have the same ones.
 
     Do not use it for rings or clusters that surround others: K-means splits these no better than noise.
 
