@@ -14,16 +14,9 @@ import pytest
 
 from coterie.kmeans import swap_search
 from coterie.medoids import medoid_search
-from coterie.mixture import gaussian_trials, search
-from coterie.mixture.family_trials import FamilyTrials
-from coterie.mixture.gaussian_trials import GaussianTrials
 from coterie.report.build import reliability
 
 SHORT = [
-    (search, {"STEPS": 500}),
-    (GaussianTrials, {"effort": GaussianTrials.effort._replace(runs=9, patience=1, steps_for_few_rows=500)}),
-    (gaussian_trials, {"TREE_ROWS": 150}),
-    (FamilyTrials, {"effort": FamilyTrials.effort._replace(runs=6)}),
     (
         swap_search,
         {
@@ -38,7 +31,7 @@ SHORT = [
 
 @contextmanager
 def short_searches():
-    """A context in which searches of mixtures, centers and medoids are short."""
+    """A context in which searches of centers and medoids are short."""
     with pytest.MonkeyPatch.context() as patch:
         for module, constants in SHORT:
             for name, value in constants.items():

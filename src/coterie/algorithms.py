@@ -138,7 +138,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     ),
     "kernel": Algorithm("kernel K-means", "kmeans.kernel_kmeans.KernelKMeans", (*DESCENT, "kernel", "gamma")),
     "gmm": Algorithm(
-        "Gaussian mixture", "mixture.gaussian_mixture.GaussianMixture", (*DESCENT, "covariance"),
+        "Gaussian mixture", "mixture.gaussian_mixture.GaussianMixture", (*DESCENT, "search", "covariance"),
         k_parameter="n_components", handles_missing=True, distributed=True, on_gpu=True,
     ),
     "bayes-gmm": Algorithm(

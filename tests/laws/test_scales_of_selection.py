@@ -191,11 +191,11 @@ def test_splits_of_rows_times_a_power_of_two(split, X):
 
 
 @SHORT
-@pytest.mark.parametrize("starts", ["search", "sweep"])
+@pytest.mark.parametrize("starts", ["auto", "sweep"])
 def test_tables_of_mixtures_of_rows_and_weights_times_a_power_of_two(starts):
     def table(rows, weights):
         X, w = np.ldexp(ROWS, rows), np.ldexp(WEIGHTS, weights)
-        start = sweep(KMeans(**R), X, [1, 3], sample_weight=w) if starts == "sweep" else "search"
+        start = sweep(KMeans(**R), X, [1, 3], sample_weight=w) if starts == "sweep" else "auto"
         return mixture_table(X, [1, 3], structures=["EII", "VVV"], sample_weight=w, starts=start, **R)
 
     plain, total = table(0, 0), WEIGHTS.sum()

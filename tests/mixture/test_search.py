@@ -130,7 +130,7 @@ def test_a_small_tight_cluster_among_many_rows_is_found():
 
 def test_a_saddle_point_is_not_a_result():
     trials = gaussian_trials(groups(60)[0], "VVV", 3)
-    search = Search(trials)
+    search = Search(trials, trials.thorough)
     saddle = trials.first(np.full((1, 60, 3), 1 / 3))
     moved, objective, gains = trials.advance(saddle, 3)
     np.testing.assert_allclose(moved.means, saddle.means, atol=1e-9)  # equal components stay equal, up to rounding
@@ -141,7 +141,7 @@ def test_a_saddle_point_is_not_a_result():
 
 def test_the_likeliest_run_without_degenerate_components_comes_first():
     trials = gaussian_trials(groups(60, d=3)[0], "VVV", 3)
-    search = Search(trials)
+    search = Search(trials, trials.thorough)
     candidates = search.finish(search.converge(trials.first(trials.random_starts(60))))
     costs = trials.costs(candidates.params, candidates.objective)
     keys = list(zip(candidates.degeneracy, costs, strict=True))
@@ -167,7 +167,7 @@ def test_rows_are_divided_anew_among_two_or_three_components():
 
 def test_starts_that_end_in_the_same_optimum_are_counted():
     trials = gaussian_trials(groups(60)[0], "VVV", 3)
-    search = Search(trials)
+    search = Search(trials, trials.thorough)
     runs = trials.first(np.repeat(trials.starts("kmeans", 1), 5, axis=0))
     candidates = search.converge(runs, count=1)
     assert candidates.n_starts.tolist() == [5]
@@ -181,19 +181,20 @@ def test_random_starts_end_after_enough_in_the_best_optimum_or_rounds_without_a_
     sizes = []
     draw = GaussianTrials.random_starts
     monkeypatch.setattr(GaussianTrials, "random_starts", lambda self, runs: sizes.append(runs) or draw(self, runs))
-    GaussianMixture(2, covariance_type="EEI", random_state=0).fit(groups(60)[0])
+    GaussianMixture(2, covariance_type="EEI", search="thorough", random_state=0).fit(groups(60)[0])
     assert sizes == [240, 120, 120][:batches]
 
 
 def test_there_are_more_random_starts_until_some_do_not_collapse(monkeypatch):
     trials = gaussian_trials(groups(60)[0], "VVV", 3)
-    search = Search(trials)
+    search = Search(trials, trials.thorough)
     monkeypatch.setattr(trials, "degeneracy", lambda params: np.arange(len(params.weights)) > 0)
     assert len(search.random_runs(40).weights) == 40 + 2  # of the second and third batch, one run does not collapse
 
 
 def test_all_random_starts_of_few_rows_are_continued():
-    few, many = (Search(gaussian_trials(groups(n)[0], "VVV", 3)) for n in (60, 2000))
+    trials = [gaussian_trials(groups(n)[0], "VVV", 3) for n in (60, 2000)]
+    few, many = (Search(each, each.thorough) for each in trials)
     assert (few.n_continued(40), many.n_continued(40)) == (40, 10)
 
 
@@ -207,5 +208,5 @@ def test_the_search_of_few_rows_is_short(monkeypatch):
     )
     cluster = np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [-1.0, 0.0], [-2.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
     X = np.r_[cluster, cluster + np.array([16.0, 0.0]), [[8.0, 0.0], [8.0, 10.0]]]
-    GaussianMixture(3, covariance_type="EVI", random_state=0).fit(X)
+    GaussianMixture(3, covariance_type="EVI", search="thorough", random_state=0).fit(X)
     assert sum(batches) < 2000

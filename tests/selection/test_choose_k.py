@@ -171,7 +171,7 @@ def test_starts_of_mixtures_are_searched_only_if_they_judge(monkeypatch, estimat
 
     monkeypatch.setattr(choose_k_criteria, "mixture_table", recorded)
     choose_k(blobs(2, 40), [1, 2], criteria=["icl"], budget="thorough", estimator=estimator, random_state=0)
-    assert [each == "search" for each in starts] == [isinstance(estimator, GaussianMixture)]
+    assert [each == "auto" for each in starts] == [isinstance(estimator, GaussianMixture)]
 
 
 @pytest.mark.usefixtures("short_searches")

@@ -100,7 +100,7 @@ class AlgorithmOptions(OptionGroup):
     tol: Annotated[float | None, Parameter(help="Tolerance: stop when an iteration improves less than this.")] = None
     search: Annotated[str | None, Parameter(
         help="Search for a better optimum. kmeans: none (default), fast or global; spherical, kmedians, kmedoids, "
-        "fuzzy: auto (default), none or fast.",
+        "fuzzy: auto (default), none or fast; gmm: auto (default), none or thorough.",
     )] = None  # fmt: skip
     covariance: Annotated[str | None, Parameter(
         help="gmm, bayes-gmm: full, tied, diag, spherical; gmm also auto, or one of mclust's names such as VVE.",

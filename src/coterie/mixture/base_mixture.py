@@ -19,6 +19,7 @@ from coterie.errors import InputError, ParameterError, ScaleError
 from coterie.mixture import parameter_checks
 from coterie.mixture.em import FAR_ROW
 from coterie.mixture.history import LikelihoodRecorder, Recorder
+from coterie.mixture.search import SEARCHES
 from coterie.traces import Traced
 
 
@@ -33,6 +34,7 @@ class BaseMixture(Traced, DensityMixin, Estimator):
     n_components: Any = 1
     _: KW_ONLY
     init_params: Any = "auto"
+    search: str = "auto"
     n_init: int = 1
     tol: float = 1e-3
     max_iter: int = 1000
@@ -254,6 +256,7 @@ class BaseMixture(Traced, DensityMixin, Estimator):
     def _check_options(self) -> tuple[int, int]:
         """Check the options of all mixtures; return `n_init` and `max_iter`."""
         whole_number("n_components", self.n_components, 1)
+        one_of("search", self.search, SEARCHES)
         not_negative("tol", self.tol)
         callbacks(self.callback, self.verbose)
         return whole_number("n_init", self.n_init, 1), whole_number("max_iter", self.max_iter, 0)

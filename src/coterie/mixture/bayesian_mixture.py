@@ -79,6 +79,8 @@ class BayesianGaussianMixture(BaseMixture):
     init_params : {'kmeans', 'auto', 'k-means++', 'random', 'random_from_data', 'hierarchical'} or array
         Initialisation as in `GaussianMixture`, 'kmeans' by default. Labels (n,) or responsibilities (n, k) are used as
         they are.
+    search : {'auto', 'thorough', 'none'}, default='auto'
+        How `init_params='auto'` looks for a start, as in `GaussianMixture`.
     weight_concentration_prior_type : {'dirichlet_process', 'dirichlet_distribution'}, default='dirichlet_process'
         Prior of the weights.
     weight_concentration_prior : float or None, default=None
@@ -278,7 +280,7 @@ class BayesianGaussianMixture(BaseMixture):
             self._check_warm_start(is_same, "another weight_concentration_prior_type")
             return self._components
         if isinstance(self.init_params, str):
-            return Start(self.init_params)
+            return Start(self.init_params, self.search)
         return self._from_responsibilities(model, X, sample_weight, rows, self.init_params)
 
     def _publish(self, model: VariationalGaussians, c: Posterior, dtype: Any) -> None:

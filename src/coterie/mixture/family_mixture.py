@@ -89,10 +89,13 @@ class Mixture(MixtureEstimator):
         (classification EM). 'stochastic' assigns each row to a random component with these probabilities; the fit then
         runs for `max_iter` iterations.
     init_params : {'auto', 'k-means++', 'random_from_data', 'random'} or array, default='auto'
-        Initialisation. 'auto' takes the best of many short runs, from random rows and from rows far from each other (by
+        Initialisation. 'auto' takes the best of several runs, from random rows and from rows far from each other (by
         their loss of log density). The other names are one such start. Large tables are initialised on a random sample
         of rows. Labels (n,) or responsibilities (n, k) are used as they are. Gaussians are initialised as by
         `GaussianMixture`.
+    search : {'auto', 'thorough', 'none'}, default='auto'
+        How `init_params='auto'` looks for a start. 'auto' compares a few runs, and more if no two of them agree on the
+        best. 'thorough' compares more, and new starts made from the best. 'none' starts from k-means++.
     n_init : int, default=1
         Number of initialisations; the best result is kept.
     prior : None, 'default' or a prior of the family, default=None
@@ -429,7 +432,7 @@ class Mixture(MixtureEstimator):
             return self._warm_start(model)
         start = self.init_params if known is None or known.min() < 0 else known  # if all are known, there is no search
         if isinstance(start, str):
-            return starts.Start(start)
+            return starts.Start(start, self.search)
         return self._from_responsibilities(model, X, sample_weight, rows, start)
 
     def _warm_start(self, model: Any) -> Any:

@@ -19,7 +19,8 @@ class FamilyTrials(Trials):
     Families whose samples are small use their default prior.
     """
 
-    effort = Effort(runs=20, candidates=2, splits=2 / 3, patience=1, work=5e10)
+    auto = Effort(runs=12, candidates=2, splits=0.0, patience=0, work=1e9)
+    thorough = Effort(runs=20, candidates=2, splits=2 / 3, patience=1, work=5e10)
     pool_size = 300
 
     def __init__(self, model: MixtureEM, chunk: Chunk, rng: np.random.Generator):

@@ -62,10 +62,14 @@ class GaussianMixture(MixtureEstimator):
         (classification EM; with EII and equal weights this is K-means). 'stochastic' assigns each row to a random
         component with these probabilities; the fit then runs for `max_iter` iterations.
     init_params : {'auto', 'kmeans', 'k-means++', 'random', 'random_from_data', 'hierarchical'} or array, default='auto'
-        Initialisation. 'auto' takes the best of many short runs from k-means++, random rows, K-means and a model-based
-        tree, and of new starts that combine the best of these; starts with components of hardly any rows are left out.
-        The other names are one such start. Large tables are initialised on a random sample of rows. Labels (n,) or
+        Initialisation. 'auto' takes the best of several runs from K-means, k-means++, random rows and random
+        responsibilities; runs with components of hardly any rows are left out. The other names are one such start.
+        Large tables are initialised on a random sample of rows. Labels (n,) or
         responsibilities (n, k) are used as they are.
+    search : {'auto', 'thorough', 'none'}, default='auto'
+        How `init_params='auto'` looks for a start. 'auto' compares a few runs, and more if no two of them agree on the
+        best. 'thorough' compares hundreds, a model-based tree, and new starts made from the best runs; it costs up to a
+        hundred times as much. 'none' starts from K-means.
     n_init : int, default=1
         Number of initialisations. The best result is kept; results with components of hardly any rows come last.
     weights_init : array (k,) or None, default=None
@@ -230,7 +234,7 @@ class GaussianMixture(MixtureEstimator):
             return model.components(parts["weights"], parts["means"], parts["covariances"])
         start = self.init_params if known is None or known.min() < 0 else known  # if all are known, there is no search
         if isinstance(start, str):
-            return Start(start, tuple(parts.items()))
+            return Start(start, self.search, tuple(parts.items()))
         return model.with_parts(self._from_responsibilities(model, X, sample_weight, rows, start), parts)
 
     def _initial_parts(self, model: GaussianEM) -> dict[str, np.ndarray]:

@@ -33,7 +33,8 @@ class GaussianTrials(Trials):
     far from the origin. So rows are centered and scaled: by column if the structure allows it, else by one number.
     """
 
-    effort = Effort(runs=240, candidates=10, splits=1 / 3, patience=3, work=5e9, steps_for_few_rows=90_000)
+    auto = Effort(runs=24, candidates=3, splits=0.0, patience=0, work=3e8)
+    thorough = Effort(runs=240, candidates=10, splits=1 / 3, patience=3, work=5e9, steps_for_few_rows=90_000)
     pool_size = 1000
     random_methods = ("k-means++", "random_from_data", "random")
 

@@ -7,13 +7,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coterie.mixture.rearrange import cross, exchange, redivide, relocate, split_and_merge
-from coterie.mixture.trials import Trials, concatenate, replace_runs, select
+from coterie.mixture.trials import Effort, Trials, concatenate, replace_runs, select
 
 SHORT = 10  # steps of a short run
 ROUND = 10  # steps between two comparisons of the runs
 GAINS_BEHIND = 50  # a run stops if it is behind the best by more than this many times its last gain
 STEPS = 10_000  # steps of all runs
 FEWEST_STARTS = 3  # random starts of a search, one by each method
+SEARCHES = ("none", "auto", "thorough")
+STARTS_THAT_AGREE = 2  # number of starts in the best optimum after which a short search ends
 STARTS_AT_BEST = 8  # number of random starts in the best optimum after which a search on few rows ends
 ROUNDS_WITHOUT_GAIN = 2  # rounds of further random starts without a gain after which it also ends
 ROUNDS_IF_DEGENERATE = 4  # maximum number of rounds of further random starts if all runs have degenerate components
@@ -27,23 +29,29 @@ FEW_ROWS_PER_COMPONENT, FEW_ROWS_PER_COLUMN = 20, 8  # the second one: of a comp
 CALL = 1e5  # multiply-adds that one step of a batch costs at least, however few its runs
 
 
-def search(trials: Trials) -> Any:
+def search(trials: Trials, kind: str) -> Any:
     """The best start, as the only run of a batch [1]_.
 
-    Short runs start from k-means++, random rows and random responsibilities. The best of them (all for few rows), and
-    starts that are not random, continue until they have converged or cannot become the best. New starts are made from
-    the best few as long as that helps. For few rows, there are then more random starts until several end in the best
-    optimum. The best few are checked to be local optima, and the best of them is the result. Runs with degenerate
+    'auto' continues a few random starts and one that is not random, and makes more of them if no two of them agree on
+    the best optimum. 'thorough' continues many (all for few rows), and several that are not random. New starts are made
+    from the best few as long as that helps. For few rows, there are then more random starts until several end in the
+    best optimum. Random starts are from k-means++, random rows and random responsibilities; they continue until they
+    have converged or cannot become the best.
+
+    In both, the best few are checked to be local optima, and the best of them is the result. Runs with degenerate
     components come after all others. Work is bounded by the shape of the data; if it allows for only a few runs, the
     result is a single default start.
 
     .. [1] Biernacki, Celeux & Govaert (2003), Choosing starting values for the EM algorithm for getting the highest
        likelihood in multivariate Gaussian mixture models, Comput. Stat. Data Anal. 41.
     """
-    runs = Search(trials)
+    runs = Search(trials, trials.auto if kind == "auto" else trials.thorough)
     if trials.k == 1 or runs.n_starts < FEWEST_STARTS:
         return trials.first(trials.default_start())
-    candidates = runs.explore(runs.improve(runs.first_candidates(trials.further_starts())))
+    if kind == "auto":
+        candidates = runs.agreeing_starts()
+    else:
+        candidates = runs.explore(runs.improve(runs.first_candidates(trials.further_starts())))
     return select(runs.finish(candidates).params, [0])
 
 
@@ -71,8 +79,8 @@ class Candidates(NamedTuple):
 class Search:
     """EM runs that are compared with each other, within a limit of work."""
 
-    def __init__(self, trials: Trials):
-        self.trials, self.effort = trials, trials.effort
+    def __init__(self, trials: Trials, effort: Effort):
+        self.trials, self.effort = trials, effort
         step = trials.step_work
         steps_for_few_rows = self.effort.steps_for_few_rows
         self.has_few_rows = steps_for_few_rows > 0 and STEPS * step < FEW_ROWS
@@ -90,6 +98,13 @@ class Search:
         """The best runs from random starts and from `further` responsibilities (1, n, k)."""
         random = self.random_runs(max(FEWEST_STARTS, self.n_starts))
         return self.converge(concatenate([random, *(self.trials.first(resp) for resp in further)]), count=1)
+
+    def agreeing_starts(self) -> Candidates:
+        """The best runs from a few starts; from more if the best optimum was found from one start only."""
+        candidates = self.first_candidates([self.trials.default_start()])
+        if candidates.n_starts[0] < STARTS_THAT_AGREE and self.steps_left > 0:
+            candidates = self.converge(self.random_runs(self.n_starts), candidates, count=1)
+        return self._with_proper_runs(candidates)
 
     def n_continued(self, runs: int) -> int:
         """Number of independent short runs that are continued: all for few rows, else a quarter."""

@@ -24,6 +24,7 @@ class Start:
     """Finds the parameters from which EM starts, on a sample of the rows; `given` ones replace them."""
 
     method: str
+    search: str = "none"
     given: tuple[tuple[str, np.ndarray], ...] = ()  # of "weights", "means", "covariances" (by form)
 
     def __call__(self, model: Any, source: Source, engine: Engine, rng: np.random.Generator) -> Any:
@@ -31,8 +32,10 @@ class Start:
         trials: Any = trials_of(model, sample(model, source, rng), rng)
         if "means" in given:
             params = trials.first(trials.nearest(trials.standardised(given["means"])[None]))
+        elif self.method == "auto" and self.search == "none":
+            params = trials.first(trials.default_start())
         elif self.method == "auto":
-            params = search(trials)
+            params = search(trials, self.search)
         else:
             params = trials.first(trials.starts(self.method, 1))
         result = trials.result(params, 0)

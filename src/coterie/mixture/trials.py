@@ -30,7 +30,8 @@ class Trials(ABC):
     Responsibilities have shape (runs, n, k). `scores` are log densities up to a constant of each row.
     """
 
-    effort: ClassVar[Effort]
+    auto: ClassVar[Effort]
+    thorough: ClassVar[Effort]
     pool_size: ClassVar[int]  # maximum number of rows that are candidates for seeds
     random_methods: ClassVar[tuple[str, ...]] = ("k-means++", "random_from_data")
 

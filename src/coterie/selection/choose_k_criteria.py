@@ -391,7 +391,7 @@ def _gap(run: CriteriaRun, name: str, ks: Array) -> Vote:
 
 def _information(run: CriteriaRun, name: str, ks: Array) -> Vote:
     rows, w = run.few
-    starts: Sweep | str = "search"
+    starts: Sweep | str = "auto"
     if not run.is_mixture and ks.max() > MAX_ADVICE_K:
         return voting.single_choice(name, ks, None, f"not computed for more than {MAX_ADVICE_K} clusters")
     if not run.searches_mixtures:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,7 +56,7 @@ class Starts:
         trials = GaussianTrials(model, self.chunk, rng)
         self.tree = trials.tree() if trials.can_afford_tree() else None
 
-    def find(self, models: list[GaussianEM]) -> list[Components]:
+    def find(self, models: list[GaussianEM], search: str) -> list[Components]:
         """Return a start for each of the models, which all have the same number of components."""
         trials = [
             GaussianTrials(model, self.chunk, rng)
@@ -63,7 +64,7 @@ class Starts:
         ]
         if models[0].n_components == 1:
             return [each.result(each.first(each.default_start()), 0) for each in trials]
-        structures = self._in_threads(self._begin, trials)
+        structures = self._in_threads(partial(self._begin, search), trials)
         structures = self._with_best_of_all(self._improve, structures)
         structures = self._with_best_of_all(self._finish, structures)
         return [runs.trials.result(runs.candidates.params, 0) for runs in self._raise_to_special_cases(structures)]
@@ -78,11 +79,11 @@ class Starts:
         best = np.concatenate([runs.best_responsibilities() for runs in structures])
         return self._in_threads(lambda runs: function(runs, best), structures)
 
-    def _begin(self, trials: GaussianTrials) -> StructureRuns:
+    def _begin(self, kind: str, trials: GaussianTrials) -> StructureRuns:
         starts = [trials.starts("kmeans", 1)]
         if self.tree is not None and len(self.tree[0]) >= trials.k:
             starts.append(trials.clusters_of_tree(*self.tree))
-        search = Search(trials)
+        search = Search(trials, trials.auto if kind == "auto" else trials.thorough)
         return StructureRuns(trials, search, search.first_candidates(starts))
 
     def _improve(self, runs: StructureRuns, others: Array) -> StructureRuns:

@@ -100,7 +100,7 @@ def mixture_table(
     sample_weight: Any = None,
     prior: Any = None,
     reg_covar: float = 1e-6,
-    starts: Any = "search",
+    starts: Any = "auto",
     n_jobs: int | None = None,
     random_state: Any = None,
     callback: Callback | None = None,
@@ -137,9 +137,10 @@ def mixture_table(
         Prior of the covariances, as in `GaussianMixture`.
     reg_covar : float, default=1e-6
         Regularisation of the covariances, as in `GaussianMixture`.
-    starts : 'search' or Sweep, default='search'
-        Initialisation of EM. 'search' looks for good starts. With a `Sweep` of the same rows, each cell starts from the
-        clusters of its K and runs at most 50 iterations. This gives an approximate table in a small part of the time.
+    starts : {'auto', 'thorough'} or Sweep, default='auto'
+        Initialisation of EM: the `search` of `GaussianMixture`, or a `Sweep` of the same rows. Each cell then starts
+        from the clusters of its K and runs at most 50 iterations. This gives an approximate table in a small part of
+        the time.
     n_jobs : int or None, default=None
         Number of threads, one per cell; None uses all cores. The result does not depend on it.
     random_state : None, int, RandomState or Generator, default=None
@@ -188,8 +189,10 @@ def mixture_table(
     k_values, callback = as_ks(ks), check_callback(callback)
     source = as_source(X, sample_weight)
     names = _structure_names(structures, source.shape[1])
+    if not isinstance(starts, Sweep):
+        one_of("starts", starts, ("auto", "thorough"))
     grid = _Grid(getattr(source, "X", X), sample_weight, prior, reg_covar, as_rng(random_state), n_jobs)
-    rows = grid.rows(k_values, names) if _is_search(starts) else grid.coarse_rows(k_values, names, starts)
+    rows = (grid.coarse_rows if isinstance(starts, Sweep) else grid.rows)(k_values, names, starts)
     cells = [f"{name},{k}" for k in k_values for name in names]
     with machine.one_blas_thread, interrupts.outermost():
         results = list(reported(rows, cells, callback, [k for k in k_values for _ in names]))
@@ -228,9 +231,9 @@ class _Grid:
         self.starts = Starts(self._em(1, "VVV"), self.source, rng, n_jobs)
         self.spread = spread(self.starts.chunk)
 
-    def rows(self, ks: list[int], names: tuple[str, ...]) -> Any:
+    def rows(self, ks: list[int], names: tuple[str, ...], search: str) -> Iterator[Cell]:
         for k in ks:
-            yield from self._cells(k, names)
+            yield from self._cells(k, names, search)
 
     def coarse_rows(self, ks: list[int], names: tuple[str, ...], clusters: Sweep) -> Iterator[Cell]:
         """Approximate cells: one start each, and a coarse tolerance."""
@@ -248,12 +251,12 @@ class _Grid:
         degeneracy = self._degeneracy(model)
         return Cell(k, name, None, failure=FAILURES[degeneracy]) if degeneracy else self._evaluated(k, name, model)
 
-    def _cells(self, k: int, names: tuple[str, ...]) -> list[Cell]:
+    def _cells(self, k: int, names: tuple[str, ...], search: str) -> list[Cell]:
         failure_by_name = {name: self._failure_before_fit(k, name) for name in names}
         fitted_as = {name: _same_for_one(name) if k == 1 else name for name in names if failure_by_name[name] is None}
         distinct = list(dict.fromkeys(fitted_as.values()))
         models = [self._em(k, name) for name in distinct]
-        starts = self.starts.find(models) if models else []
+        starts = self.starts.find(models, search) if models else []
         calls = list(zip(models, distinct, starts, strict=True))
         fitted = dict(zip(distinct, machine.in_threads(self._cell, calls, self.n_jobs), strict=True))
         return [
@@ -300,12 +303,6 @@ class _Grid:
 
     def _em(self, k: int, name: str) -> GaussianEM:
         return self._mixture(k, name)._model(self.summary, self.source.dtype)
-
-
-def _is_search(starts: Any) -> bool:
-    if isinstance(starts, Sweep):
-        return False
-    return bool(one_of("starts", starts, ("search", "a Sweep")) == "search")
 
 
 def spread(chunk: Chunk) -> int:
