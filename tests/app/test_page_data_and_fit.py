@@ -145,6 +145,7 @@ def test_cancel_ends_a_run_and_nothing_is_lost(client, open_page, size):
     client.fit(algorithm="kmeans", k=2)
     seen = open_page("fit", size)
     seen.page.get_by_text("automatic", exact=True).click()
+    seen.page.get_by_label("Effort").select_option("thorough")  # takes seconds, so that there is time to cancel
     seen.button("Fit").click()
     seen.wait(".running-card")
     seen.button("Cancel and keep the best so far").click()

@@ -144,7 +144,9 @@ def test_remedies_of_messy_tables_are_arguments():
         ]
         assert not [text for text in texts if re.search(r"(?<![\w-])--[a-z]|coterie choose-k", text)]
         assert 'use missing="drop" or missing="median"' in page.html.replace("&quot;", '"')
-    with pytest.raises(InputError, match=r'missing="drop" \(keeps 89 rows\), missing="median", or name the other'):
+    with pytest.raises(
+        InputError, match=r'missing="drop" \(keeps 89 rows\), missing="median", missing="ignore", or name the other'
+    ):
         make_report(frame, TRUTH, random_state=0)
 
 

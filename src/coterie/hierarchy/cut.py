@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from scipy.cluster import hierarchy
+from scipy.cluster.hierarchy import fcluster as labels_of_scipy
 
 from coterie.core.arguments import not_negative, one_of, whole_number
 from coterie.core.arrays import Array
@@ -198,7 +198,7 @@ def fcluster(
         monocrit = _checked(monocrit, (n - 1,), "monocrit")
     elif criterion == "inconsistent":
         R = inconsistent(Z, depth) if R is None else _checked(R, (n - 1, 4), "R")
-    return hierarchy.fcluster(Z, t, criterion, R=R, monocrit=monocrit) if n > 1 else np.ones(1, np.int32)
+    return labels_of_scipy(Z, t, criterion, R=R, monocrit=monocrit) if n > 1 else np.ones(1, np.int32)
 
 
 def cut_tree(Z: Any, n_clusters: Any = None, height: Any = None) -> np.ndarray:
