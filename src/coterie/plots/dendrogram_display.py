@@ -134,8 +134,7 @@ def _cluster_of_nodes(tree: Tree, labels: Array) -> Array:
     last = tree.first + tree.size - 1
     changes = np.append(0, np.cumsum(order[1:] != order[:-1]))  # the leaves of a cluster are contiguous
     is_one = changes[tree.first] == changes[last]
-    clusters: Array = np.where(is_one, order[tree.first], -1)
-    return clusters
+    return np.where(is_one, order[tree.first], -1)
 
 
 def _cut_height(tree: Tree, k: int) -> float | None:

@@ -77,8 +77,7 @@ class EllipsesDisplay(RowsDisplay):
         values, vectors = np.linalg.eigh(self.covariances)
         halves = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]  # (k, p, p) columns are half axes
         around = np.einsum("ca,kpa->kcp", circle, halves)
-        lines: Array = self.means[:, None] + self.deviations[:, None, None, None] * around
-        return lines
+        return self.means[:, None] + self.deviations[:, None, None, None] * around
 
     def _draw(self, ax: Any) -> None:
         self.rows_ = self.cloud.draw(ax, alpha=0.35)

@@ -149,8 +149,7 @@ def _centers_of(model: Any) -> tuple[Any, str]:
 def _mean(series: Series, channel: int) -> Array:
     """The mean of the series at each time point, of those that are long enough."""
     table = series.table().reshape(len(series), series.longest, series.channels)[..., channel]
-    mean: Array = np.nanmean(table.astype(np.float64), axis=0)
-    return mean
+    return np.nanmean(table.astype(np.float64), axis=0)
 
 
 def _line(values: Array) -> Array:

@@ -186,8 +186,7 @@ def on_device(
     """Centers (k, d) as those of `plusplus`; None if rows are not on one GPU, or its kernels do not support them."""
     if source.engine != "cuda" or len(source.parts()) > 1:
         return None
-    centers: np.ndarray[Any, Any] | None = engine.map(partial(_centers, rng, k, unit, size, chosen), source)[0]
-    return centers
+    return engine.map(partial(_centers, rng, k, unit, size, chosen), source)[0]
 
 
 def _centers(
