@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from coterie import palette
 from coterie.errors import ParameterError
-from coterie.web import ClusterMap, Densities, Density, clustermap
+from coterie.web import ClusterMap, Densities, Density, clustermap, density
 from coterie.web.packing import pack_counts
 from unpacking import unpack_counts
 from web.conftest import blobs
@@ -47,7 +47,7 @@ def rows_of(n=900, k=4, p=3, seed=0):
     "cells", [4, 64]
 )  # so many that keys are counted as they come, and so few that they are sorted
 def test_counts_do_not_depend_on_blocks_and_order(cells, block, waiting, monkeypatch):
-    monkeypatch.setattr(clustermap, "BUFFER", waiting)
+    monkeypatch.setattr(density, "BUFFER", waiting)
     (points, codes), k = rows_of(), 4
     found = Densities(points.min(axis=0), points.max(axis=0), k, cells)
     starts = np.random.default_rng(1).permutation(np.arange(0, len(points), block))

@@ -1,6 +1,6 @@
 /**
  * How dense rows lie: the counts of each cluster in the cells of a grid, as colours. Hue says which cluster, opacity how
- * many rows; coterie/web/clustermap.py does the same.
+ * many rows; coterie/web/density.py does the same.
  */
 
 import { counts, type GridData } from "./data";

@@ -1,6 +1,7 @@
 """Self-contained HTML pages: escaped markup, charts as SVG and PNG, data, and the scripts of interactive figures."""
 
-from coterie.web.clustermap import ClusterMap, Densities, Density, beyond_text, swatch
+from coterie.web.clustermap import ClusterMap, beyond_text, swatch
+from coterie.web.density import Densities, Density
 from coterie.web.markup import Markup, tag
 from coterie.web.packing import box_of, pack_labels, pack_points, pack_rgb, span
 from coterie.web.page import embedded, page
