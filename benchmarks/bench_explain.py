@@ -18,10 +18,9 @@ from benchmarks.choose_k_tables import SHARED, shared_rows, standardised
 from benchmarks.harness import Options, main
 from benchmarks.report import Result, Table
 from coterie.explanation.columns import as_columns
-from coterie.explanation.cost_ratio import tree_of_clusters
+from coterie.explanation.cost_ratio import Cut, FindCut, Node, Rows, cheapest_cut, grow, leaves, tree_of_clusters
 from coterie.explanation.explain import search_sample
 from coterie.explanation.rule_search import binned
-from coterie.explanation.threshold_tree import Cut, FindCut, Node, Rows, cheapest_cut, grow, leaves
 
 TABLES = {
     "r/iris": 3, "uci/wine": 3, "sklearn/breast_cancer": 2, "uci/ecoli": 8, "mssc/seeds": 3,

@@ -21,12 +21,11 @@ from coterie.kmeans.lloyd import Lloyd
 from coterie.kmeans.median_models import Euclidean, Manhattan
 from coterie.kmeans.missing_lloyd import MissingLloyd
 from coterie.kmeans.spherical_kmeans import Spherical, unit_rows
-from coterie.mixture.conjugate_priors import Dirichlet, NormalWishart, StickBreaking
 from coterie.mixture.dirichlet_process import DirichletProcess, PosteriorFamily, with_conjugate_prior
 from coterie.mixture.family_em import MixtureEM
 from coterie.mixture.gaussian_em import GaussianEM
 from coterie.mixture.starts import Start
-from coterie.mixture.variational import VariationalGaussians
+from coterie.mixture.variational import Dirichlet, NormalWishart, StickBreaking, VariationalGaussians
 
 rng = np.random.default_rng(0)
 

@@ -9,7 +9,7 @@ import pytest
 
 from coterie import HDBSCAN
 from coterie.datasets import make_blobs
-from coterie.density import kd_rows, row_distances, row_groups
+from coterie.density import kd_rows, row_distances
 from coterie.density.row_distances import RowDistances
 from coterie.distances import as_distance
 
@@ -35,14 +35,14 @@ def _small_groups(monkeypatch):
     monkeypatch.setattr(kd_rows, "MAX_COLUMNS", 0)
     monkeypatch.setattr(sys.modules["coterie.distances.pairwise"], "STRIP", 1 << 14)
     monkeypatch.setattr(row_distances, "MIN_STRIP_ROWS", 1)
-    monkeypatch.setattr(row_groups, "MIN_ROWS", 2)
-    monkeypatch.setattr(row_groups, "GROUP_ROWS", 12)
-    monkeypatch.setattr(row_groups, "SAMPLE", 100)
+    monkeypatch.setattr(row_distances, "MIN_ROWS", 2)
+    monkeypatch.setattr(row_distances, "GROUP_ROWS", 12)
+    monkeypatch.setattr(row_distances, "SAMPLE", 100)
 
 
 def grouped(X):
     distance = as_distance("euclidean").fitted(X)
-    return row_groups.group_rows(RowDistances(distance, distance.prepare(X), 1))
+    return row_distances.group_rows(RowDistances(distance, distance.prepare(X), 1))
 
 
 @pytest.mark.usefixtures("_small_groups")
@@ -71,7 +71,7 @@ def test_groups_change_no_bit_of_the_tree(name, dtype, monkeypatch):
     X = (np.ldexp(X, 440) if dtype is np.float32 and name == "tiny" else X).astype(dtype)
     w = np.random.default_rng(1).integers(1, 4, size=len(X)) / 2
     with_groups = [HDBSCAN(5).fit(X), HDBSCAN(5).fit(X, sample_weight=w)]
-    monkeypatch.setattr(row_groups, "MIN_ROWS", 10**9)
+    monkeypatch.setattr(row_distances, "MIN_ROWS", 10**9)
     for model, other in zip(with_groups, [HDBSCAN(5).fit(X), HDBSCAN(5).fit(X, sample_weight=w)], strict=True):
         np.testing.assert_array_equal(model.single_linkage_tree_[:, 2], other.single_linkage_tree_[:, 2])
         np.testing.assert_array_equal(model.labels_, other.labels_)
@@ -92,6 +92,6 @@ def test_most_distances_between_far_clusters_are_not_computed(monkeypatch):
     HDBSCAN(5).fit(WIDE)
     computed = sum(sizes)
     sizes.clear()
-    monkeypatch.setattr(row_groups, "MIN_ROWS", 10**9)
+    monkeypatch.setattr(row_distances, "MIN_ROWS", 10**9)
     HDBSCAN(5).fit(WIDE)
     assert computed < 0.7 * sum(sizes)

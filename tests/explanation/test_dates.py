@@ -10,8 +10,7 @@ import pytest
 
 from coterie import Job, explain
 from coterie.cli import main
-from coterie.explanation.dates import DAY, as_date, as_microseconds, calendar_threshold
-from coterie.explanation.rules import Condition
+from coterie.explanation.rules import DAY, Condition, as_date, as_microseconds, calendar_threshold
 
 
 def orders(n=120):

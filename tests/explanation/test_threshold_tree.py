@@ -3,9 +3,8 @@
 import numpy as np
 
 from coterie.explanation.columns import ArrayColumns, Column
-from coterie.explanation.cost_ratio import tree_of_clusters
+from coterie.explanation.cost_ratio import Cut, Rows, cheapest_cut, goes_left, grow, leaves, tree_of_clusters
 from coterie.explanation.rule_search import binned
-from coterie.explanation.threshold_tree import Cut, Rows, cheapest_cut, goes_left, grow, leaves
 
 K = 4
 

@@ -14,8 +14,9 @@ from scipy.spatial.distance import pdist, squareform
 
 from coterie import machine
 from coterie.distances import Distance, as_distance, pairwise, register
+from coterie.distances.pairwise import fill
 from coterie.errors import InputError, ParameterError
-from coterie.hierarchy import linkage, linkage_from_matrix, linkage_from_rows, linkage_input, optimal_leaf_ordering
+from coterie.hierarchy import condensed, linkage, linkage_from_rows, optimal_leaf_ordering
 from many_parts import many_strips
 
 METHODS = ("single", "complete", "average", "weighted", "centroid", "median", "ward")
@@ -182,7 +183,7 @@ def test_a_tree_of_boxes_changes_the_speed_not_the_result(method, rows, monkeypa
 @pytest.mark.parametrize("n, d", [(40, 3), (301, 7)])
 def test_distances_of_rows_are_the_same_from_both_ends(n, d, dtype):
     X, D = normal(n, d).astype(dtype), np.empty((n, n), dtype)
-    linkage_from_matrix.fill(D, X, as_distance("euclidean"), None)
+    fill(as_distance("euclidean"), X, X, D, None)
     np.testing.assert_array_equal(D, D.T)
     np.testing.assert_allclose(D, squareform(pdist(X)), rtol=1e-4 if dtype == np.float32 else 1e-12)
 
@@ -340,7 +341,7 @@ def test_invalid_distances_are_errors():
 def test_rounding_does_not_make_a_matrix_asymmetric():
     whole = squareform(pdist(normal(300, 2)))
     nearly = whole + np.triu(np.full(whole.shape, 1e-12), 1)
-    made = linkage_input.symmetric_matrix(nearly)
+    made = condensed.symmetric_matrix(nearly)
     np.testing.assert_array_equal(made, np.triu(nearly) + np.triu(nearly).T)
     assert_same_tree(linkage(nearly, "average", "precomputed"), linkage(whole, "average", "precomputed"), rtol=1e-9)
 

@@ -9,7 +9,7 @@ import pytest
 from coterie.cli import main
 from coterie.datasets import make_blobs
 from coterie.jobs import CompareJob, compare
-from coterie.jobs.algorithm_choice import default_algorithms, recommend
+from coterie.jobs.compare_job import default_algorithms, recommend
 from coterie.report.results import Contestant
 
 

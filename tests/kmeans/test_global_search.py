@@ -10,7 +10,7 @@ from scipy import sparse
 from coterie import KMeans
 from coterie.errors import FitInterruptedWarning, ParameterError
 from coterie.kmeans import global_search
-from coterie.kmeans import search_budget as budgets
+from coterie.kmeans import search_state as budgets
 from many_parts import many_parts
 
 rng = np.random.default_rng(5)

@@ -10,7 +10,7 @@ import pytest
 from coterie.distances import pairwise
 from coterie.kernels.cpu import medoids as cpu
 from coterie.kernels.plain import medoids as plain
-from coterie.medoids import fasterpam, medoid_seeding
+from coterie.medoids import fasterpam, medoid_search
 from coterie.medoids.distance_table import ComputedDistances, StoredDistances, batches
 
 rng = np.random.default_rng(5)
@@ -98,7 +98,7 @@ def test_tiny_tables_reach_the_best_there_is():
         best = min(deviation(D, w, each) for each in combinations(range(12), 3))
         found = min(
             fasterpam.descend(
-                table, fasterpam.Deviations(table, w, medoid_seeding.random(table, w, 3, rng, 1)), 50, 1, print
+                table, fasterpam.Deviations(table, w, medoid_search.random(table, w, 3, rng, 1)), 50, 1, print
             ).loss
             for _ in range(10)
         )
@@ -118,15 +118,15 @@ def test_the_silhouette_chooses_the_number_of_clusters():
     corners = np.array([[0, 0], [30, 0], [0, 30], [30, 30], [15, 60]])
     X = corners[np.arange(200) % 5] + rng.normal(size=(200, 2))
     table, w = StoredDistances(pairwise(X), np.arange(200)), np.ones(200)
-    found = fasterpam.descend_to_two(table, w, medoid_seeding.plusplus(table, w, 12, rng, 1), 100, 1, lambda *_: None)
+    found = fasterpam.descend_to_two(table, w, medoid_search.plusplus(table, w, 12, rng, 1), 100, 1, lambda *_: None)
     assert sorted(found.medoids % 5) == [0, 1, 2, 3, 4]
 
 
-@pytest.mark.parametrize("method", medoid_seeding.METHODS)
+@pytest.mark.parametrize("method", medoid_search.METHODS)
 @pytest.mark.parametrize("k", [1, 4, 25])
 def test_starts_are_different_rows(method, k):
     table = distance_table(25)
-    chosen = medoid_seeding.METHODS[method](table, np.ones(25), k, np.random.default_rng(0), 2)
+    chosen = medoid_search.METHODS[method](table, np.ones(25), k, np.random.default_rng(0), 2)
     assert len(set(chosen.tolist())) == k
     assert (chosen >= 0).all()
     assert (chosen < 25).all()
@@ -134,13 +134,13 @@ def test_starts_are_different_rows(method, k):
 
 def test_starts_of_rows_that_are_all_alike_are_different_rows():
     table = StoredDistances(np.zeros((9, 9)), np.arange(9))
-    for method in medoid_seeding.METHODS.values():
+    for method in medoid_search.METHODS.values():
         assert len(set(method(table, np.ones(9), 4, rng, 1).tolist())) == 4
 
 
 def test_build_is_greedy():
     table, w = distance_table(40), rng.random(40)
-    chosen = medoid_seeding.build(table, w, 4, rng, 1)
+    chosen = medoid_search.build(table, w, 4, rng, 1)
     for i in range(4):
         losses = [deviation(table.D, w, [*chosen[:i], c]) for c in range(40)]
         assert losses[chosen[i]] == pytest.approx(min(losses))

@@ -14,7 +14,7 @@ from sklearn import metrics as sk
 from coterie.core.arguments import as_rng
 from coterie.distances import pairwise
 from coterie.errors import InputError, ParameterError
-from coterie.metrics import silhouette_exact, silhouette_samples, silhouette_score
+from coterie.metrics import silhouette, silhouette_samples, silhouette_score
 from many_parts import many_parts, many_strips
 
 rng = np.random.default_rng(2)
@@ -40,7 +40,7 @@ def by_hand(D, labels):
 def way(request, monkeypatch):
     """Both ways to straight-line distances, and strips that are many."""
     if request.param == "strips":
-        monkeypatch.setattr(silhouette_exact, "MAX_SUMS", 0)
+        monkeypatch.setattr(silhouette, "MAX_SUMS", 0)
         many_strips(monkeypatch, 70 * 900)
     return request.param
 

@@ -7,7 +7,7 @@ from scipy.special import gammaln, logsumexp
 from sklearn.mixture import BayesianGaussianMixture as Sklearn
 
 from coterie import BayesianGaussianMixture
-from coterie.mixture.conjugate_priors import Dirichlet, NormalWishart, StickBreaking
+from coterie.mixture.variational import Dirichlet, NormalWishart, StickBreaking
 from mixture.bayesian import FORMS, MIXING, fit_quietly, start
 from mixture.rows import groups, islands
 

@@ -18,9 +18,9 @@ from coterie.engines.local import Serial
 from coterie.errors import ParameterError
 from coterie.families import Bernoulli, Gaussian, Poisson, Product
 from coterie.metrics import adjusted_rand_score
-from coterie.mixture.conjugate_priors import StickBreaking
 from coterie.mixture.dirichlet_process import search, with_conjugate_prior
 from coterie.mixture.split_merge_search import SplitMergeSearch, select
+from coterie.mixture.variational import StickBreaking
 from mixture.rows import islands
 from reference.shared_data import load
 

@@ -71,8 +71,8 @@ def test_components_keep_their_number_if_steps_sort_them():
 
 def test_components_that_change_their_order_are_followed():
     from coterie.families import Gaussian
-    from coterie.mixture.conjugate_priors import StickBreaking
     from coterie.mixture.dirichlet_process import DirichletProcess, PosteriorFamily, with_conjugate_prior
+    from coterie.mixture.variational import StickBreaking
     from coterie.traces.half_steps import HalfSteps
 
     family = with_conjugate_prior(Gaussian().learned(Gaussian().survey(X)))

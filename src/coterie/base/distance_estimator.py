@@ -16,7 +16,7 @@ from coterie.core.repr_html import EstimatorHTMLMixin
 from coterie.data import opened
 from coterie.data.frames import empty_frame, is_frame
 from coterie.distances.distance import Distance, as_distance
-from coterie.distances.precomputed import as_cross, as_square
+from coterie.distances.pairwise import as_cross, as_square
 from coterie.errors import ParameterError
 from coterie.sklearn_export import SklearnExport
 

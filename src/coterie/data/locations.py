@@ -17,7 +17,7 @@ from coterie.errors import InputError, ParameterError
 
 ADDRESS = re.compile(r"(?P<protocol>[a-z][a-z0-9+.-]+)://", re.IGNORECASE)  # a single letter is a drive of Windows
 PATTERN = frozenset("*?[")
-LOCAL = "file://"
+LOCAL, WEB = "file://", ("http://", "https://")
 
 
 class Version(NamedTuple):
@@ -162,17 +162,13 @@ def _at_address(url: str, suffixes: tuple[str, ...], options: Mapping[str, Any])
             files = sorted(system.glob(path))
             if not files:
                 raise InputError(f'no file matches the pattern "{url}".')
-        elif url.endswith("/") or (not _is_web(url) and system.isdir(path)):
+        elif url.endswith("/") or (not url.lower().startswith(WEB) and system.isdir(path)):
             files = sorted(name for name in system.ls(path, detail=False) if _is_table(name, suffixes))
             if not files:
                 raise InputError(f'the folder "{url}" has no tables: their names end in {", ".join(suffixes)}')
         else:
             return [Location(url, options)]
         return [Location(system.unstrip_protocol(file), options) for file in files]
-
-
-def _is_web(url: str) -> bool:
-    return url.lower().startswith(("http://", "https://"))
 
 
 def _is_table(path: str, suffixes: tuple[str, ...]) -> bool:

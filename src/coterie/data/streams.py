@@ -115,17 +115,13 @@ def _as_table(item: Any) -> Any:
     """A batch as a frame, if it is a record batch; an array, if it is a list of rows."""
     arrow = sys.modules.get("pyarrow")
     if arrow is not None and isinstance(item, arrow.RecordBatch):
-        return _flat(arrow.Table.from_batches([item]))
+        table = arrow.Table.from_batches([item])
+        try:
+            from coterie.data.tables.frame_table import as_polars
+        except ModuleNotFoundError:
+            return table
+        return as_polars(table)  # vectors become columns
     return np.asarray(item) if isinstance(item, list | tuple) else item
-
-
-def _flat(table: Any) -> Any:
-    """An Arrow table with vectors as columns, if Polars is installed."""
-    try:
-        from coterie.data.tables.frame_table import as_polars
-    except ModuleNotFoundError:
-        return table
-    return as_polars(table)
 
 
 def _values(batch: Any, columns: list[str] | None, index: int) -> tuple[np.ndarray[Any, Any], list[str] | None]:

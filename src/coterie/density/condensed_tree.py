@@ -109,8 +109,7 @@ class CondensedTree(ReprHTMLMixin):
         lived = self.row_lambda / highest - birth[self.row_cluster]
         of_rows = np.bincount(self.row_cluster, self.row_weight * lived, k)
         of_children = (birth - birth[self.cluster_parent])[1:] * self.cluster_size[1:]
-        total: Array = of_rows + np.bincount(self.cluster_parent[1:], of_children, k)
-        return total
+        return of_rows + np.bincount(self.cluster_parent[1:], of_children, k)
 
     def outlier_scores(self, cluster: Array | None = None, density: Array | None = None) -> Array:
         """GLOSH scores of the rows, or of others that leave a cluster at a density (m,).

@@ -269,8 +269,7 @@ class HDBSCAN(DensityEstimator):
         """The rows in the order of the tree (m,), as `OPTICS` of scikit-learn has it: clusters are contiguous."""
         check_is_fitted(self)
         _n, rows = self._columns
-        ordered: Array = rows[as_tree(self.single_linkage_tree_).leaves()] if len(rows) > 1 else rows
-        return ordered
+        return rows[as_tree(self.single_linkage_tree_).leaves()] if len(rows) > 1 else rows
 
     @property
     def reachability_(self) -> Array:

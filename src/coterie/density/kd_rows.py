@@ -113,5 +113,4 @@ def _put_core(core: Array, rows: Array, index: Array, value: Array, weight: Arra
     within = np.cumsum(np.column_stack([weight[rows], weight[index]]), axis=1) >= min_weight
     squares = np.column_stack([np.zeros(len(rows)), value])
     core[rows] = np.take_along_axis(squares, within.argmax(axis=1)[:, None], 1)[:, 0]
-    is_enough: Array = within[:, -1]
-    return is_enough
+    return within[:, -1]

@@ -9,8 +9,7 @@ import numpy as np
 from coterie import kernels, machine
 from coterie.core.arrays import Array
 from coterie.density.kd_rows import KDRows, kd_rows, parts_of
-from coterie.density.row_distances import RowDistances
-from coterie.density.row_groups import RowGroups, group_rows
+from coterie.density.row_distances import RowDistances, RowGroups, group_rows
 from coterie.kernels.plain.linkage import Merges
 
 MIN_LIST, MORE = 12, 8  # nearest neighbours in a list: minimum, and in addition to those of the core distance

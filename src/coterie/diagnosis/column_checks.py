@@ -4,8 +4,7 @@ import numpy as np
 
 from coterie.core.formatting import count
 from coterie.diagnosis.findings import Check, join_names, measured, not_measured, percent, verb, with_finding
-from coterie.diagnosis.partition import Partition
-from coterie.diagnosis.sample import Sample
+from coterie.diagnosis.sample import Partition, Sample
 
 MAX_SPREAD_RATIO = 10.0  # at this ratio, the narrower of two columns contributes 1 % of a squared distance
 MAX_SHARE = 0.99

@@ -8,7 +8,7 @@ from scipy.spatial.distance import cdist
 from coterie.core.formatting import count
 from coterie.diagnosis.dip import dip_test
 from coterie.diagnosis.findings import Check, join_names, measured, not_measured, percent, verb, with_finding
-from coterie.diagnosis.partition import Partition
+from coterie.diagnosis.sample import Partition
 from coterie.diagnosis.shape_checks import PrincipalAxes
 from coterie.metrics import silhouette_samples
 

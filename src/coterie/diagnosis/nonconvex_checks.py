@@ -8,8 +8,7 @@ from scipy.spatial.distance import cdist
 from coterie.core.arrays import Array
 from coterie.core.formatting import count
 from coterie.diagnosis.findings import Check, join_names, measured, not_measured, verb, with_finding
-from coterie.diagnosis.partition import Partition
-from coterie.diagnosis.sample import Sample
+from coterie.diagnosis.sample import Partition, Sample
 from coterie.hierarchy import cut, linkage
 from coterie.kmeans.kmeans import KMeans
 from coterie.metrics import adjusted_rand_score

@@ -7,8 +7,7 @@ from scipy.stats import t as student
 from coterie.core.arrays import Array
 from coterie.core.formatting import count
 from coterie.diagnosis.findings import Check, join_names, measured, not_measured, percent, verb, with_finding
-from coterie.diagnosis.partition import Partition
-from coterie.diagnosis.sample import Sample
+from coterie.diagnosis.sample import Partition, Sample
 from coterie.preparation import DUPLICATE_SHARE
 
 MAX_DIMENSION = 50.0  # distances in as many independent columns have a standard deviation of a tenth of their mean

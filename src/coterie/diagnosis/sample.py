@@ -1,14 +1,15 @@
 """Statistics of all rows, and the random sample of rows that most checks use."""
 
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from coterie.base import Estimator
+from coterie.core.arguments import is_integer
 from coterie.core.arrays import Array, is_sparse
-from coterie.core.protocols import Chunk
+from coterie.core.protocols import Chunk, is_estimator, parameters_of
 from coterie.core.scale import Scale
 from coterie.core.stats import Stats
 from coterie.data import as_source
@@ -16,6 +17,9 @@ from coterie.data.scale_check import divide_by_scale
 from coterie.data.summary import column_names, summarize
 from coterie.engines import as_engine
 from coterie.errors import InputError, ScaleError
+from coterie.kmeans.time_series_kmeans import TimeSeriesKMeans
+from coterie.metrics.labels import clusters_of_rows
+from coterie.metrics.model_labels import check_fitted, labels_by
 
 
 @dataclass(frozen=True)
@@ -136,3 +140,96 @@ def _hash(factors: Array, chunk: Chunk) -> Array:
         mixed = (mixed ^ bits) * factor
         mixed ^= mixed >> np.uint64(32)
     return mixed
+
+
+# The clusters that `diagnose` checks: those of a fitted model, or given labels.
+
+
+@dataclass(frozen=True)
+class Partition:
+    """The cluster of each row of the sample, and the assumptions of the model."""
+
+    sample: Sample
+    codes: Array  # (m,) index of the cluster; -1: in no cluster
+    names: list[str]  # (k,) labels of the clusters, as the user knows them
+    source: str  # where the clusters come from, such as 'KMeans'
+    assumes_round: bool = True  # whether the model assumes round clusters
+    assumes_equal: bool = True  # whether the model assumes clusters of equal width and weight
+    minimises_inertia: bool = True
+    all_codes: Array | None = None  # (n,) index of the cluster of all complete rows; None if only the sample has one
+    random_state: int = 0  # that of the model, if it is a number
+
+    @property
+    def k(self) -> int:
+        return len(self.names)
+
+    @cached_property
+    def members(self) -> list[Array]:
+        """Indices of the rows of the sample in each cluster."""
+        return [np.flatnonzero(self.codes == j) for j in range(self.k)]
+
+    @cached_property
+    def weight(self) -> Array:
+        """Total weight of the rows in each cluster (k,)."""
+        return np.bincount(self.codes[self.codes >= 0], self.sample.w[self.codes >= 0], self.k)
+
+    @cached_property
+    def variance_within(self) -> Array:
+        """Variance of each column about the means of the clusters (d,)."""
+        X, w = self.sample.X, self.sample.w
+        is_member = self.codes >= 0
+        squares = (X[is_member] - self.means[self.codes[is_member]]) ** 2
+        return w[is_member] @ squares / w[is_member].sum()
+
+    @cached_property
+    def means(self) -> Array:
+        """Mean of each cluster (k, d)."""
+        X, w = self.sample.X, self.sample.w
+        return np.array([w[index] @ X[index] / max(w[index].sum(), 1e-300) for index in self.members])
+
+
+def partition_of(model: Any, X: Any, sample: Sample, sample_weight: Any = None) -> Partition:
+    """Return the clusters of a fitted model, or of labels with one entry for each row of `X`."""
+    if is_estimator(model):
+        labels, source = labels_by(model, X, sample.n_given, sample_weight), type(model).__name__
+    else:
+        labels, source = model, "the given labels"
+    codes, names = clusters_of_rows(labels, sample.n_given)
+    sampled = codes[sample.rows]
+    present = np.unique(sampled[sampled >= 0])
+    new_code = np.full(len(names) + 1, -1)
+    new_code[present] = np.arange(len(present))
+    seed: Any = parameters_of(model).get("random_state") if is_estimator(model) else None
+    return Partition(
+        sample, new_code[codes[sample.rows]], [names[j] for j in present], source, *_assumptions(model),
+        minimises_inertia=source in ("KMeans", "MiniBatchKMeans", "BisectingKMeans"),
+        all_codes=new_code[codes[sample.complete]],
+        random_state=int(seed) if is_integer(seed) else 0,
+    )  # fmt: skip
+
+
+def check_model(model: Any) -> None:
+    """Raise an error if `model` is an estimator that is not fitted, or not fitted to rows; labels pass."""
+    if not is_estimator(model):
+        return
+    check_fitted(model)
+    is_series = isinstance(model, TimeSeriesKMeans)
+    if is_series or parameters_of(model).get("metric") == "precomputed":
+        reason = "clusters time series" if is_series else "was fitted to precomputed distances"
+        raise InputError(
+            f"model is a {type(model).__name__} that {reason}: diagnose supports only models of rows of numbers"
+        )
+
+
+def _assumptions(model: Any) -> tuple[bool, bool]:
+    """Return whether the model assumes round clusters, and clusters of equal width and weight.
+
+    Labels are treated like those of K-means.
+    """
+    parameters = parameters_of(model)
+    if "covariance_type" in parameters:
+        return parameters["covariance_type"] in ("spherical", "EII", "VII"), False
+    if "linkage" in parameters or "kernel" in parameters:
+        is_ward = parameters.get("linkage") == "ward"
+        return is_ward, is_ward
+    return True, True

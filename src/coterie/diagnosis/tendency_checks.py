@@ -13,6 +13,7 @@ from coterie.diagnosis.findings import Check, measured, not_measured, with_findi
 from coterie.diagnosis.sample import Sample, count_distinct
 from coterie.selection import gap_statistic
 
+MAX_PROBES = 200  # places and rows whose nearest rows are compared
 LEVEL = 0.01
 UNIFORM_LEVEL = 0.05
 ROWS = 1000
@@ -130,7 +131,7 @@ class Hopkins(NamedTuple):
     probes: int
 
 
-def hopkins(X: np.ndarray, rng: np.random.Generator, max_probes: int = 200) -> Hopkins:
+def hopkins(X: np.ndarray, rng: np.random.Generator) -> Hopkins:
     r"""Compare distances from random places to the nearest row with distances from rows to the nearest other row.
 
     .. math:: H = \frac{\sum_i u_i^d}{\sum_i u_i^d + \sum_i w_i^d}
@@ -147,7 +148,7 @@ def hopkins(X: np.ndarray, rng: np.random.Generator, max_probes: int = 200) -> H
        individuals, Annals of Botany 18, 213-227.
     """
     n, d = X.shape
-    m = max(1, min(max_probes, n // 10))
+    m = max(1, min(MAX_PROBES, n // 10))
     low, high = X.min(axis=0), X.max(axis=0)
     places = rng.uniform(low, high, (m, d))
     tree = cKDTree(X)

@@ -1,6 +1,8 @@
 """Distances between all rows of one table, or of two."""
 
+from collections.abc import Iterator
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +10,7 @@ import numpy as np
 
 from coterie import kernels, machine
 from coterie.core.arrays import Array
-from coterie.data import as_source
+from coterie.data import as_source, opened
 from coterie.data.tensors import is_on_device
 from coterie.distances.distance import Distance, as_distance
 from coterie.errors import InputError, ParameterError
@@ -80,14 +82,11 @@ def pairwise(
     shape = (n * (n - 1) // 2,) if condensed else (n, m)
     result = _output(out, shape, np.result_type(A.dtype, A.dtype if B is None else B.dtype))
     with machine.one_blas_thread:
-        if condensed:
-            step = partial(_condensed_strip, distance, A, result)
-        elif B is None and distance.symmetric:
-            step = partial(_upper_strip, distance, A, result)
+        if B is None and distance.symmetric:
+            step = partial(_condensed_strip if condensed else _upper_strip, distance, A, result)
+            machine.run_in_threads(step, strips(n, m, distance.work, MIRRORED), n_jobs)
         else:
-            step = partial(_strip, distance, A, A if B is None else B, result)
-        max_rows = MIRRORED if B is None and distance.symmetric else None
-        machine.run_in_threads(step, strips(n, m, distance.work, max_rows), n_jobs)
+            fill(distance, A, A if B is None else B, result, n_jobs)
     return result
 
 
@@ -118,8 +117,13 @@ def strips(n: int, m: int, work: int = 1, max_rows: int | None = None) -> list[t
     return [(start, min(start + height, n)) for start in range(0, n, height)]
 
 
-def _strip(distance: Distance, A: Any, B: Any, out: Array, start: int, stop: int) -> None:
-    distance.between(A[start:stop], B, out[start:stop])
+def fill(distance: Distance, A: Any, B: Any, out: Array, n_jobs: int | None) -> None:
+    """Compute the distances of all prepared rows of A to all of B, in strips of rows on all threads."""
+
+    def strip(start: int, stop: int) -> None:
+        distance.between(A[start:stop], B, out[start:stop])
+
+    machine.run_in_threads(strip, strips(len(A), out.shape[1], distance.work), n_jobs)
 
 
 def _upper_strip(distance: Distance, A: Any, out: Array, start: int, stop: int) -> None:
@@ -157,3 +161,103 @@ def _output(out: Any, shape: tuple[int, ...], dtype: Any) -> Array:
 def _check_columns(X: Any, Y: Any) -> None:
     if isinstance(X, np.ndarray) and Y is not None and X.shape[1] != Y.shape[1]:
         raise InputError(f"X has {X.shape[1]} columns and Y has {Y.shape[1]}: distances need the same columns")
+
+
+# Validation of precomputed distances.
+
+BLOCK = 512  # number of rows and columns that are compared with their transpose at a time
+TOLERANCE = {4: 1e-5, 8: 1e-8}  # by itemsize: allowed difference of d(i, j) and d(j, i), relative to the maximum
+
+
+def as_square(D: Any, name: str = "X") -> Array:
+    """Check a distance matrix: it must be square, symmetric, finite and >= 0, with a zero diagonal."""
+    D = _numbers(D, name)
+    n = len(D)
+    if D.ndim != 2 or D.shape != (n, n):
+        raise InputError(
+            f"metric='precomputed' needs a square {name}, with a row and a column per object; its shape is {D.shape}"
+        )
+    check_values(D, name)
+    rounding = TOLERANCE[D.itemsize] * float(D.max())
+    i = int(np.diagonal(D).argmax())
+    if D[i, i] > rounding:
+        raise InputError(
+            f"{name}[{i}, {i}] is {D[i, i]:g}: the distance of an object to itself must be 0. Are these similarities?"
+        )
+    difference, i, j = largest_asymmetry(D)
+    if difference > rounding:
+        raise InputError(
+            f"{name} is not symmetric: {name}[{i}, {j}] is {D[i, j]:g} and {name}[{j}, {i}] is {D[j, i]:g}. "
+            f"Pass ({name} + {name}.T) / 2 if both mean the same distance"
+        )
+    return D
+
+
+def largest_asymmetry(D: Array) -> tuple[float, int, int]:
+    """The largest difference between an entry of a square matrix and its transpose, and its indices."""
+    return max(machine.in_threads(partial(_block_asymmetry, D), _block_pairs(len(D)), None), key=itemgetter(0))
+
+
+def put_symmetric(D: Array, out: Array) -> None:
+    """Copy the upper triangle of `D` to both triangles of `out`, which makes it exactly symmetric."""
+    for a, b in _block_pairs(len(D)):
+        block = D[a, b]
+        if a == b:
+            block = np.triu(block, 1)
+            block = block + block.T
+        out[a, b], out[b, a] = block, block.T
+
+
+def as_cross(D: Any, columns: int) -> Array:
+    """Check the distances of new objects (rows) to the objects of a fit, whose number is `columns`."""
+    D = _numbers(D, "X")
+    if D.ndim != 2 or D.shape[1] != columns:
+        raise InputError(
+            f"metric='precomputed' needs the distances of new objects to the {columns} objects of the fit, one column "
+            f"per object of the fit; X has shape {D.shape}"
+        )
+    check_values(D, "X")
+    return D
+
+
+def _numbers(D: Any, name: str) -> Array:
+    try:
+        D = np.asarray(opened(D))
+        return np.ascontiguousarray(D, dtype=np.float32 if D.dtype == np.float32 else np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"metric='precomputed' needs {name} to contain numbers only") from None
+
+
+def check_values(D: Array, name: str) -> None:
+    """Reject distances that are NaN, infinite or negative; the error states the first position."""
+    if D.size == 0:
+        raise InputError(f"{name} is empty: its shape is {D.shape}")
+    strips = [(D[start : start + BLOCK],) for start in range(0, len(D), BLOCK)]
+    if all(machine.in_threads(_is_valid, strips, None)):
+        return
+    for problem, mask in (("not finite", ~np.isfinite(D)), ("negative", D < 0)):
+        if mask.any():
+            i, j = np.argwhere(mask)[0]
+            raise InputError(
+                f"{name} has {int(mask.sum())} distances that are {problem}, the first at [{i}, {j}]: {D[i, j]}"
+            )
+
+
+def _is_valid(strip: Array) -> bool:
+    return bool(strip.min() >= 0 and strip.max() < np.inf)  # both are false for NaN
+
+
+def _block_asymmetry(D: Array, a: slice, b: slice) -> tuple[float, int, int]:
+    """The largest difference between a block of D and its transpose, and its position."""
+    block, transposed = D[a, b], D[b, a].T
+    if np.array_equal(block, transposed):
+        return 0.0, 0, 0
+    difference = np.abs(block - transposed)
+    i, j = np.unravel_index(int(difference.argmax()), difference.shape)
+    return float(difference[i, j]), a.start + int(i), b.start + int(j)
+
+
+def _block_pairs(n: int) -> Iterator[tuple[slice, slice]]:
+    """Slices of the rows and columns of all blocks on and above the diagonal."""
+    blocks = [slice(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK)]
+    return ((a, b) for i, a in enumerate(blocks) for b in blocks[i:])

@@ -111,8 +111,7 @@ class DaskPlacement:
         return futures
 
     def _scattered(self, part: Callable[[], Chunk], workers: list[str]) -> Future:
-        future: Future = self.client.scatter([part()], workers=workers, hash=False)[0]
-        return future
+        return self.client.scatter([part()], workers=workers, hash=False)[0]
 
     def _hold(self, parts: list[int]) -> dict[str, list[int]]:
         """Create the state of passes on the workers that hold these parts, and return the parts by worker."""

@@ -9,8 +9,7 @@ import numpy as np
 from coterie.core.arrays import Array
 from coterie.core.frames import microseconds, open_frame
 from coterie.errors import InputError
-from coterie.explanation.dates import as_microseconds, has_times
-from coterie.explanation.rules import Condition
+from coterie.explanation.rules import Condition, as_microseconds, has_times
 
 MAX_LEVELS = 200  # a text column with more values in the sample is not categorical
 
@@ -61,7 +60,7 @@ class ArrayColumns:
         return len(self.names)
 
     def sample(self, rows: Array) -> list[Column]:
-        dtype = _precision(self.X.dtype)
+        dtype = np.float32 if self.X.dtype == np.float32 else np.float64
         return [Column(name, self.X[rows, j].astype(np.float64), None, dtype) for j, name in enumerate(self.names)]
 
     def satisfies(self, condition: Condition) -> Array:
@@ -149,10 +148,6 @@ def _satisfies(x: Array, condition: Condition) -> Array:
 
 def _as_number(value: Any) -> Any:
     return as_microseconds(value) if isinstance(value, date) else value
-
-
-def _precision(dtype: np.dtype[Any]) -> Any:
-    return np.float32 if dtype == np.float32 else np.float64
 
 
 def _frame_precision(series: Any) -> Any:

@@ -1,7 +1,7 @@
 """The K-means cost of a threshold tree, over that of the clusters that it describes."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -9,11 +9,154 @@ from coterie.core.arrays import Array
 from coterie.data.row_sample import sample_rows
 from coterie.explanation.columns import Column
 from coterie.explanation.rule_search import BinnedColumn
-from coterie.explanation.threshold_tree import FindCut, Rows, grow, leaves, text_lines
+from coterie.explanation.rules import Condition
 
 MAX_CLUSTERS = 50
 WORK = 2e8  # rows · columns · clusters² of the sample that a tree is grown on
 MIN_ROWS = 1000
+
+# A threshold tree: a decision tree with one leaf for each cluster, grown for the K-means cost.
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A cut of the rows of a node: those in bins of `column` up to `bin`, or in the category `bin`, and the others."""
+
+    column: int
+    bin: int
+    cost: float
+    is_left: Array  # (k,) whether each center is on the left
+
+
+@dataclass(frozen=True)
+class Node:
+    """A cut and two branches, or a leaf."""
+
+    cluster: int  # nearest of the centers in this node, for a leaf
+    cut: Cut | None = None
+    left: "Node | None" = None
+    right: "Node | None" = None
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of the sample, and centers, for which a tree is grown."""
+
+    columns: Sequence[BinnedColumn]
+    center_bins: Array  # (k, d) bin of the center; of categories: the category that most rows of the cluster have
+    distances: Array  # (m, k) weighted squares of the distances of rows to centers
+    codes: Array  # (m,) cluster of each row
+
+
+FindCut = Callable[[Rows, Array, Array], Cut | None]
+
+
+def grow(data: Rows, find_cut: FindCut | None = None) -> Node:
+    """A tree with one leaf for each center, if thresholds can separate them."""
+    k = data.distances.shape[1]
+    return _grow(data, np.arange(len(data.codes)), np.arange(k), find_cut or cheapest_cut)
+
+
+def _grow(data: Rows, rows: Array, centers: Array, find_cut: FindCut) -> Node:
+    cluster = int(centers[np.argmin(data.distances[np.ix_(rows, centers)].sum(axis=0))])
+    cut = find_cut(data, rows, centers) if len(centers) > 1 else None
+    if cut is None:
+        return Node(cluster)
+    mask = goes_left(data.columns[cut.column], cut, rows)
+    is_left = cut.is_left[centers]
+    return Node(
+        cluster,
+        cut,
+        _grow(data, rows[mask], centers[is_left], find_cut),
+        _grow(data, rows[~mask], centers[~is_left], find_cut),
+    )
+
+
+def goes_left(column: BinnedColumn, cut: Cut, rows: Array) -> Array:
+    """Whether rows are on the left of a cut; those with a missing value are not."""
+    codes = column.codes[rows]
+    return np.asarray(codes == cut.bin if column.levels is not None else codes <= cut.bin)
+
+
+def leaves(data: Rows, node: Node) -> Array:
+    """The cluster of the leaf of each row (m,)."""
+    result = np.empty(len(data.codes), np.int64)
+    _assign(data, node, np.arange(len(data.codes)), result)
+    return result
+
+
+def _assign(data: Rows, node: Node, rows: Array, result: Array) -> None:
+    if node.cut is None or node.left is None or node.right is None:
+        result[rows] = node.cluster
+        return
+    mask = goes_left(data.columns[node.cut.column], node.cut, rows)
+    _assign(data, node.left, rows[mask], result)
+    _assign(data, node.right, rows[~mask], result)
+
+
+def cheapest_cut(data: Rows, rows: Array, centers: Array) -> Cut | None:
+    """The cut after which the rows are nearest to the centers on their side."""
+    D = data.distances[np.ix_(rows, centers)]
+    best: Cut | None = None
+    for j, column in enumerate(data.columns):
+        positions = data.center_bins[centers, j]
+        find = _cheapest_category if column.levels is not None else _cheapest_threshold
+        result = find(column.codes[rows], column.bins, positions, D)
+        if result is not None and (best is None or result[0] < best.cost):
+            is_left = np.zeros(data.distances.shape[1], bool)
+            is_left[centers] = positions == result[1] if column.levels is not None else positions <= result[1]
+            best = Cut(j, result[1], result[0], is_left)
+    return best
+
+
+def _cheapest_threshold(codes: Array, bins: int, positions: Array, D: Array) -> tuple[float, int] | None:
+    """Cost and last bin on the left of the best threshold of one column."""
+    order = np.argsort(positions, kind="stable")
+    ordered = positions[order]
+    left = np.minimum.accumulate(D[:, order], axis=1)
+    right = np.minimum.accumulate(D[:, order[::-1]], axis=1)[:, ::-1]
+    best: tuple[float, int] | None = None
+    for m in np.flatnonzero(ordered[1:] > ordered[:-1]) + 1:  # number of centers on the left
+        cuts = np.arange(ordered[m - 1], ordered[m])
+        below = np.cumsum(np.bincount(codes, left[:, m - 1], bins + 1))
+        above = np.cumsum(np.bincount(codes, right[:, m], bins + 1))
+        cost = below[cuts] + above[-1] - above[cuts]
+        i = int(np.argmin(cost))
+        if best is None or cost[i] < best[0]:
+            best = float(cost[i]), int(cuts[i])
+    return best
+
+
+def _cheapest_category(codes: Array, bins: int, positions: Array, D: Array) -> tuple[float, int] | None:
+    """Cost and category of the best cut of one column: rows of one category, and all others."""
+    best: tuple[float, int] | None = None
+    for level in np.unique(positions):
+        is_left = positions == level
+        if is_left.all():
+            continue
+        is_level = codes == level
+        cost = float(D[is_level][:, is_left].min(axis=1).sum() + D[~is_level][:, ~is_left].min(axis=1).sum())
+        if best is None or cost < best[0]:
+            best = cost, int(level)
+    return best
+
+
+def text_lines(data: Rows, node: Node, names: Sequence[str], indent: str = "") -> Iterator[str]:
+    """The tree as text, one line for each branch."""
+    if node.cut is None or node.left is None or node.right is None:
+        yield f"{indent}cluster {names[node.cluster]}"
+        return
+    column = data.columns[node.cut.column]
+    if column.levels is not None:
+        yes, no = str(Condition(column.name, values=(column.levels[node.cut.bin],))), "otherwise"
+    else:
+        yes, no = str(Condition(column.name, upper=column.bound(column.thresholds[node.cut.bin]))), "otherwise"
+    for condition, branch in ((yes, node.left), (no, node.right)):
+        if branch.cut is None:
+            yield f"{indent}{condition}: cluster {names[branch.cluster]}"
+        else:
+            yield f"{indent}{condition}:"
+            yield from text_lines(data, branch, names, indent + "  ")
 
 
 def tree_of_clusters(
@@ -40,8 +183,8 @@ def tree_of_clusters(
         return None, ""
     distances = np.stack([((P - center) ** 2).sum(axis=1) for center in centers], axis=1) * w[:, np.newaxis]
     data = Rows(
-        [_of_rows(column, members) for column in columns], _center_bins(sample, columns, members, codes, w, k),
-        distances, codes,
+        [replace(column, codes=column.codes[members]) for column in columns],
+        _center_bins(sample, columns, members, codes, w, k), distances, codes,
     )  # fmt: skip
     tree = grow(data, find_cut)
     leaf = leaves(data, tree)
@@ -83,10 +226,6 @@ def _means(P: Array, codes: Array, w: Array, k: int) -> Array:
     mass = np.bincount(codes, w, k)
     sums = np.stack([np.bincount(codes, w * x, k) for x in P.T], axis=1)
     return sums / np.where(mass > 0, mass, 1.0)[:, np.newaxis]
-
-
-def _of_rows(column: BinnedColumn, rows: Array) -> BinnedColumn:
-    return replace(column, codes=column.codes[rows])
 
 
 def _center_bins(

@@ -15,8 +15,7 @@ import numpy as np
 
 from coterie.core.arrays import Array
 from coterie.explanation.columns import Column
-from coterie.explanation.dates import as_date, calendar_threshold
-from coterie.explanation.rules import Condition
+from coterie.explanation.rules import Condition, as_date, calendar_threshold
 
 WIDTH = 5  # of the beam
 PENALTY = 0.02  # a part of a condition must raise phi by so much

@@ -5,9 +5,8 @@ from coterie.hierarchy.cophenetic import cophenet, cophenetic_correlation
 from coterie.hierarchy.cut import cut, cut_tree, fcluster, inconsistent
 from coterie.hierarchy.divisive import DivisiveClustering
 from coterie.hierarchy.linkage import linkage
-from coterie.hierarchy.newick import to_newick
 from coterie.hierarchy.optimal_leaf_ordering import optimal_leaf_ordering
-from coterie.hierarchy.tree import banner_coefficient, check_tree, leaves_list
+from coterie.hierarchy.tree import banner_coefficient, check_tree, leaves_list, to_newick
 
 __all__ = [
     "AgglomerativeClustering",

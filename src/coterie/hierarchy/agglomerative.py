@@ -20,10 +20,10 @@ from coterie.distances.distance import check_symmetric
 from coterie.distances.euclidean import Euclidean
 from coterie.errors import ParameterError
 from coterie.hierarchy import assign
+from coterie.hierarchy.condensed import scaled_weights
 from coterie.hierarchy.connectivity import edges, edges_among, merge_neighbours
 from coterie.hierarchy.cut import clusters_below
 from coterie.hierarchy.linkage import linkage
-from coterie.hierarchy.linkage_input import scaled_weights
 from coterie.hierarchy.linkage_methods import METHODS
 from coterie.hierarchy.tree import Tree, as_tree
 from coterie.hierarchy.tree_estimator import TreeEstimator, check_enough

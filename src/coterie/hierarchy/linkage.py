@@ -7,21 +7,23 @@ import numpy as np
 
 from coterie import kernels, machine
 from coterie.core.arguments import one_of
+from coterie.core.arrays import Array
 from coterie.core.progress import Callback, check_callback, report_to
 from coterie.core.progress_bar import with_verbose
 from coterie.data import opened
-from coterie.distances import Distance, as_distance
+from coterie.data.scale_check import unsafe_exponent
+from coterie.distances import Distance, as_distance, pairwise
 from coterie.distances.distance import check_symmetric
-from coterie.distances.euclidean import Euclidean
-from coterie.distances.pairwise import fit_and_prepare
+from coterie.distances.euclidean import Euclidean, SquaredEuclidean
+from coterie.distances.pairwise import check_values, fill, fit_and_prepare, strips
 from coterie.errors import InputError, ParameterError
-from coterie.hierarchy import linkage_from_matrix, linkage_from_rows
-from coterie.hierarchy.condensed import is_precomputed
-from coterie.hierarchy.linkage_input import positive_weights, scaled_weights, symmetric_matrix
+from coterie.hierarchy import linkage_from_rows
+from coterie.hierarchy.condensed import empty_matrix, is_precomputed, positive_weights, scaled_weights, symmetric_matrix
+from coterie.hierarchy.linkage_from_rows import rescale_heights, scale_to_unit
 from coterie.hierarchy.linkage_matrix import LinkageMatrix
-from coterie.hierarchy.linkage_methods import METHODS, Method
+from coterie.hierarchy.linkage_methods import METHODS, Method, ReportMerges
 from coterie.hierarchy.optimal_leaf_ordering import optimal_leaf_ordering
-from coterie.kernels.plain.linkage import WARD, Merges
+from coterie.kernels.plain.linkage import AVERAGE, CENTROID, COMPLETE, WARD, Merges
 
 LINEAR_MEMORY = ("'single'", "'ward'", "'centroid'", "'median'")
 
@@ -145,7 +147,7 @@ def linkage(
             raise ParameterError("memory='linear' does not support precomputed distances: use memory='auto'")
         D = symmetric_matrix(X)
         weight, exponent = scaled_weights(positive_weights(sample_weight, len(D)), D.dtype)
-        merges = linkage_from_matrix.merge_distances(D, rule, weight, report_to(callback, "merge", len(D) - 1))
+        merges = merge_distances(D, rule, weight, report_to(callback, "merge", len(D) - 1))
     else:
         merges, exponent = _merge_rows(
             X, as_distance(metric, **params), method, sample_weight, memory, n_jobs, callback
@@ -179,7 +181,7 @@ def _merge_rows(
             "use memory='auto'"
         )
     else:
-        merges = linkage_from_matrix.merge_rows(X, rows, rule, distance, weight, n_jobs, progress)
+        merges = merge_all_pairs(X, rows, rule, distance, weight, n_jobs, progress)
     return merges, exponent
 
 
@@ -228,3 +230,73 @@ def _linkage_matrix(merges: Merges, rule: Method, exponent: int) -> np.ndarray:
         order = np.argsort(merges.height, kind="stable")
         merges = Merges(*(values[order] for values in merges))
     return kernels.select("linkage", n, 1).linkage_matrix(merges, n)
+
+
+# Agglomerative clustering with a full matrix of distances.
+
+# Up to this number of columns, distances are computed when they are needed: in less memory, and not slower.
+FEW_COLUMNS = 24
+
+
+def merge_all_pairs(
+    X: Any, rows: Any, method: Method, distance: Distance, weight: Array, n_jobs: int | None, progress: ReportMerges
+) -> Merges:
+    """Compute the distances of the rows of `X`, and merge; `rows` are these rows prepared for the distance."""
+    D = empty_matrix(len(rows), rows.dtype)
+    if isinstance(distance, Euclidean) and distance.root:
+        unit_rows, exponent = scale_to_unit(rows)
+        if method.kind in (COMPLETE, AVERAGE) and rows.shape[1] <= FEW_COLUMNS:
+            kernel = kernels.select("linkage", *rows.shape)
+            merges: Merges = kernel.nearest_neighbour_chain_of_rows(
+                unit_rows, D, weight, method.kind, method.equal, progress
+            )
+            return merges._replace(height=rescale_heights(merges.height, exponent))
+        fill(SquaredEuclidean() if method.squared else Euclidean(), unit_rows, unit_rows, D, n_jobs)
+    else:
+        pairwise(X, metric=distance, out=D, n_jobs=n_jobs)
+        check_values(D, "distances")
+        exponent = _scale_distances(D, method)
+    d = rows.shape[1] if isinstance(rows, np.ndarray) else len(rows)
+    return _merge(D, method, weight, exponent, d, progress)
+
+
+def merge_distances(D: Array, method: Method, weight: Array, progress: ReportMerges) -> Merges:
+    """Merge by precomputed distances, which are overwritten."""
+    exponent = _scale_distances(D, method)
+    if method.squared:
+        np.multiply(D, D, out=D)
+    return _merge(D, method, weight, exponent, 1, progress)
+
+
+def _merge(D: Array, method: Method, weight: Array, exponent: int, d: int, progress: ReportMerges) -> Merges:
+    """Merge by `D`, distances of rows with `d` columns divided by 2^exponent; squared if the method needs it."""
+    kernel = kernels.select("linkage", len(D), d)
+    if method.is_single:
+        merges: Merges = kernel.prim(D)
+        progress(len(D) - 1)
+    elif method.kind == CENTROID:
+        merges = kernel.generic_linkage(D, weight, method.equal, progress)
+    else:
+        if method.kind == WARD and (weight != 1).any():
+            _weight_squares(D, weight)
+        merges = kernel.nearest_neighbour_chain(D, weight, method.kind, method.equal, progress)
+    height = np.sqrt(merges.height) if method.squared else merges.height
+    return merges._replace(height=rescale_heights(height, exponent))
+
+
+def _scale_distances(D: Array, method: Method) -> int:
+    """Divide distances by a power of 2 if a method adds them and sums could overflow; return the exponent."""
+    if method.kind in (None, COMPLETE):
+        return 0
+    largest = float(D.max(initial=0.0))
+    exponent = int(np.frexp(largest)[1]) if method.squared else unsafe_exponent(largest, D.dtype)
+    if exponent:
+        np.ldexp(D, -exponent, out=D)
+    return exponent
+
+
+def _weight_squares(D: Array, weight: Array) -> None:
+    """Replace squared distances of rows by Ward's distances of clusters that have these weights."""
+    for start, stop in strips(*D.shape):
+        w = weight[start:stop, None]
+        D[start:stop] *= (2 * w * (weight / (w + weight))).astype(D.dtype)

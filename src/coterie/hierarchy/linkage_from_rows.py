@@ -59,8 +59,7 @@ def merge_rows(
 def rescale_heights(height: Array, exponent: int) -> Array:
     """Multiply heights by 2^exponent; `linkage` rejects those that overflow."""
     with np.errstate(over="ignore"):
-        rescaled: Array = np.ldexp(height, exponent)
-    return rescaled
+        return np.ldexp(height, exponent)
 
 
 def prim_by_rows(rows: Any, distance: Distance, progress: ReportMerges) -> Merges:

@@ -115,7 +115,7 @@ def check_cluster_job(job: Job) -> None:
 def cluster_rows(job: Job, callback: Callback) -> Iterator[ClusterRows]:
     """Connect to the cluster of a job, and open its files; at the end, also after Ctrl-C, the cluster is freed."""
     with ExitStack() as stack:
-        engine, n_workers = stack.enter_context(_connected(job.engine))
+        engine, n_workers = stack.enter_context(connected_engine(job.engine))
         columns, others = _numeric_columns(job.path)
         source = scan_files(job.path, columns=columns, cache="none")
         n, size = source.shape[0], min(source.shape[0], SAMPLE_ROWS)
@@ -132,7 +132,8 @@ def cluster_rows(job: Job, callback: Callback) -> Iterator[ClusterRows]:
 
 
 @contextmanager
-def _connected(engine: str) -> Iterator[tuple[Any, int]]:
+def connected_engine(engine: str) -> Iterator[tuple[Any, int]]:
+    """The engine of a cluster, and its number of workers; 0: Dask in this process."""
     name, _, address = engine.partition(":")
     if name == "ray":
         from coterie.engines.ray import connection

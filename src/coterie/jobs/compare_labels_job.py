@@ -46,7 +46,7 @@ def execute(job: CompareLabelsJob, callback: Callback) -> LabelComparison:
         columns=(columns[0], columns[1]),
         rows=labels.height,
         rows_compared=clustered.height,
-        unmatched=_unmatched(job, tables, labels.height),
+        unmatched=(0, 0) if job.id is None else (tables[0].n_rows - labels.height, tables[1].n_rows - labels.height),
         adjusted_rand=adjusted_rand_score(before, after),
         adjusted_mutual_information=adjusted_mutual_info_score(before, after),
         agreement=confusion.accuracy,
@@ -95,12 +95,6 @@ def _joined(job: CompareLabelsJob, first: Table, second: Table, columns: list[st
     if joined.height == 0:
         raise InputError(f'no value of "{job.id}" is in both {first.name} and {second.name}.')
     return joined
-
-
-def _unmatched(job: CompareLabelsJob, tables: tuple[Table, Table], joined: int) -> tuple[int, int]:
-    if job.id is None:
-        return 0, 0
-    return tables[0].n_rows - joined, tables[1].n_rows - joined
 
 
 def _check_number(tables: tuple[Table, Table], columns: list[str], labels: tuple[np.ndarray, np.ndarray]) -> None:

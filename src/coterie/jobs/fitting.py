@@ -2,8 +2,8 @@
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,11 @@ from coterie.algorithms import Algorithm, algorithm_of, parameters, sweep_parame
 from coterie.core.progress import Callback, Progress
 from coterie.core.protocols import InformationCriteria, SortedComponents, parameters_of
 from coterie.density.density_estimator import DensityEstimator
-from coterie.errors import FitInterruptedWarning, InputError, ParameterError
+from coterie.errors import FitInterruptedWarning, InputError
 from coterie.families.frame_columns import product_of
 from coterie.hierarchy.tree_estimator import TreeEstimator
 from coterie.jobs import TableJob
-from coterie.jobs.cluster_rows import ClusterRows
+from coterie.jobs.cluster_rows import ClusterRows, connected_engine
 from coterie.machine import check_memory
 from coterie.metrics import adjusted_rand_score
 from coterie.mixture.bayesian_mixture import BayesianGaussianMixture
@@ -63,7 +63,11 @@ def fit(
         notes.append(f"families: {_family_names(model.families_)}.")
     start = time.perf_counter()
     recording = None
-    place = _on_engine(engine, X, model) if remote is None else _on_workers(remote, prepared, job.weight, model)
+    if remote is None:
+        place: Any = _on_engine(engine, X, model)
+    else:  # all rows of the files, which the workers read and prepare
+        model.set_params(engine=remote.engine)
+        place = nullcontext((remote.prepared(prepared.preparation, job.weight), remote.n_workers))
     with caught_warnings() as messages, place as (rows, n_workers):
         speed = Speed(f"fitting {method.title}", rows.shape[0], n_workers)
         restarts = _watch(model, speed, callback, fit_options.get("n_init"))
@@ -186,55 +190,36 @@ def _on_engine(engine: str, X: Any, model: Any) -> Iterator[tuple[Any, int]]:
 
     Rows are sent to the workers of a cluster, and sent again if a worker ends.
     """
-    name, _, address = engine.partition(":")
-    if name == "local":
+    if engine == "local":
         yield X, 0
-    elif name == "ray":
-        from coterie.engines.ray import connection
-
-        with connection(engine) as (ray_engine, n_workers):
-            model.set_params(engine=ray_engine)
+        return
+    with connected_engine(engine) as (cluster, n_workers):
+        if n_workers:
+            model.set_params(engine=cluster)
             yield X, n_workers
-    else:
-        try:
-            from coterie.data.dask import in_blocks
-            from coterie.engines.dask import connected
-        except ModuleNotFoundError as error:
-            raise ParameterError('--engine dask needs one more package. Run: pip install "coterie[dask]"') from error
-        with connected(address) as n_workers:
-            if n_workers:
-                model.set_params(engine="dask")
-                yield X, n_workers
-                return
-            init = model.get_params(deep=False).get("init")
-            if isinstance(init, str) and init == "auto":  # the default of this machine, as for the engine 'local'
-                model.set_params(init="k-means++")
-            yield in_blocks(X), n_workers
-            if init is not None:
-                model.set_params(init=init)
+            return
+        from coterie.data.dask import in_blocks
 
-
-@contextmanager
-def _on_workers(
-    remote: ClusterRows, prepared: PreparedTable, weight: str | None, model: Any
-) -> Iterator[tuple[Any, int]]:
-    """All rows of the files, which the workers read and prepare, and the number of workers."""
-    model.set_params(engine=remote.engine)
-    yield remote.prepared(prepared.preparation, weight), remote.n_workers
+        init = model.get_params(deep=False).get("init")
+        if isinstance(init, str) and init == "auto":  # the default of this machine, as for the engine 'local'
+            model.set_params(init="k-means++")
+        yield in_blocks(X), n_workers
+        if init is not None:
+            model.set_params(init=init)
 
 
 class Speed:
     """The stage of a fit in words; on a cluster with the number of workers, and rows per second."""
 
-    def __init__(self, stage: str, n_rows: int, n_workers: int, now: Callable[[], float] = time.monotonic) -> None:
-        self.stage, self.n_rows, self.n_workers, self.now = stage, n_rows, n_workers, now
+    def __init__(self, stage: str, n_rows: int, n_workers: int) -> None:
+        self.stage, self.n_rows, self.n_workers = stage, n_rows, n_workers
         self.last: float | None = None
 
     def text(self) -> str:
         """The stage after one more pass over the rows."""
         if not self.n_workers:
             return self.stage
-        now = self.now()
+        now = time.monotonic()
         before, self.last = self.last, now
         rate = "" if before is None else f", {self.n_rows / max(now - before, 1e-9):,.3g} rows/s"
         return f"{self.stage} on {self.n_workers} worker{'s' if self.n_workers > 1 else ''}{rate}"

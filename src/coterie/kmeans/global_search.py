@@ -1,7 +1,5 @@
 """Search for a better optimum of K-means: move centers and single rows, then run Lloyd's algorithm again."""
 
-from __future__ import annotations
-
 import copy
 import time
 from dataclasses import dataclass, replace
@@ -19,8 +17,7 @@ from coterie.core.clock import Clock
 from coterie.core.progress import Callback, Progress
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.kmeans.lloyd import Lloyd
-from coterie.kmeans.search_budget import Budget, WorkLimit, work_limit
-from coterie.kmeans.search_state import SearchState, check_state_matches
+from coterie.kmeans.search_state import Budget, SearchState, WorkLimit, check_state_matches, work_limit
 
 MAX_VALUES = 1 << 25  # rows x columns; a larger table is searched by a random sample of its rows
 SAMPLE = 8  # minimum number of sampled rows per cluster

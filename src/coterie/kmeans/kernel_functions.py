@@ -16,7 +16,7 @@ from coterie.core.arguments import is_number, one_of
 from coterie.core.arrays import as_dense, is_sparse
 from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.stored import stored
-from coterie.distances.precomputed import largest_asymmetry
+from coterie.distances.pairwise import largest_asymmetry
 from coterie.errors import InputError, ParameterError
 
 NAMES = ("linear", "rbf", "poly", "polynomial", "sigmoid", "cosine", "precomputed")

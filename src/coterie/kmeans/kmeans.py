@@ -27,7 +27,7 @@ from coterie.kmeans.exact_kmeans import Exact, exact_if_possible
 from coterie.kmeans.global_search import search_start
 from coterie.kmeans.lloyd import Lloyd
 from coterie.kmeans.missing_lloyd import MissingLloyd, check_options_with_missing
-from coterie.kmeans.search_budget import MULTIPLES, as_budget
+from coterie.kmeans.search_state import MULTIPLES, as_budget
 from coterie.seeding import check_start
 from coterie.traces import Trace
 

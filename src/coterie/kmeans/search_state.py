@@ -1,14 +1,15 @@
-"""State of a search, from which it can resume."""
+"""State of a search, from which it can resume, and its limit of work."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass
-from typing import Any
+import re
+import time
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from coterie.core.arguments import is_number
 from coterie.core.stored import stored
-from coterie.errors import CheckpointError
+from coterie.errors import CheckpointError, ParameterError
 
 INDICES = {"labels": 0, "second": -1}  # arrays whose values are indices of clusters, and their minimum
 
@@ -58,3 +59,73 @@ def _matches(name: str, like: np.ndarray, array: Any, k: int) -> bool:
     if name == "centers":
         return bool(np.isfinite(array).all())
     return name not in INDICES or bool(((array >= INDICES[name]) & (array < k)).all())
+
+
+# Budget of a search: an amount of counted work, or seconds.
+
+MULTIPLES = {"fast": 10.0, "global": 200.0}  # defaults of `search_budget`, in multiples of the work of one run
+FLOOR = 1.5e8  # multiply-adds, about 150 ms, that the default may always spend
+# A global search continues for LATE times the work at which its best solution was found, up to CEILING multiply-adds.
+LATE, CEILING = 10.0, 1.5e9
+
+
+class Budget(NamedTuple):
+    """Length of a search, in runs of k-means++ and Lloyd, or in seconds."""
+
+    runs: float
+    seconds: float = np.inf
+    floor: float = 0.0  # multiply-adds that may be spent in any case
+    ceiling: float = 0.0  # multiply-adds that may be spent if the best solution was found late
+
+
+def as_budget(search: str, budget: Any) -> Budget:
+    """Convert `search_budget` to a `Budget`; raise `ParameterError` if it is invalid."""
+    if search == "none" and budget is not None:
+        raise ParameterError(
+            f"search_budget={budget!r} has no effect with search='none': set search='fast' or 'global', or remove it"
+        )
+    if budget is None:
+        return Budget(MULTIPLES[search], floor=FLOOR, ceiling=CEILING if search == "global" else 0.0)
+    if isinstance(budget, str):
+        seconds = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*s\s*", budget)
+        if seconds and float(seconds[1]) > 0:
+            return Budget(np.inf, float(seconds[1]))
+    elif is_number(budget) and 0 < budget < np.inf:
+        return Budget(float(budget))
+    raise ParameterError(
+        "search_budget must be None, a number above 0 (multiples of one k-means++ and Lloyd run) or seconds as text "
+        f"such as '2.5s'; got {budget!r}"
+    )
+
+
+@dataclass
+class WorkLimit:
+    """Limit of the work of a search, in counted multiply-adds and in time."""
+
+    allowed: float
+    deadline: float
+    ceiling: float = 0.0
+    seconds: float = np.inf  # from the start to the deadline
+    spent: np.ndarray = field(default_factory=lambda: np.zeros(1))
+
+    def improved(self) -> None:
+        """Extend the limit: if a better solution was found late, more may follow."""
+        self.allowed = max(self.allowed, min(LATE * float(self.spent[0]), self.ceiling))
+
+    @property
+    def is_reached(self) -> bool:
+        return bool(self.spent[0] >= self.allowed) or time.perf_counter() >= self.deadline
+
+    @property
+    def share(self) -> float:
+        """Fraction of the limit that is used."""
+        work, left = float(self.spent[0]) / self.allowed, self.deadline - time.perf_counter()
+        return min(1.0, max(work, 1 - left / self.seconds if self.seconds < np.inf else 0.0))
+
+
+def work_limit(budget: Budget, run: float, n: int, d: int, k: int) -> WorkLimit:
+    """Limit of a search over n rows of d columns, if one run takes `run` passes."""
+    from coterie.kernels.cpu.incremental_lloyd import PAIR
+
+    allowed = max(budget.runs * run * n * k * (d + PAIR), budget.floor)
+    return WorkLimit(allowed, time.perf_counter() + budget.seconds, budget.ceiling, budget.seconds)

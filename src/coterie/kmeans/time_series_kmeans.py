@@ -292,15 +292,12 @@ class PaddedSeries(np.ndarray):
 
 def as_table(X: Any) -> tuple[Any, int]:
     """Series as rows of a table, and their number of channels. A table is returned unchanged."""
-    listed = isinstance(X, list | tuple) and len(X) > 0 and all(map(_is_series, X))
+    listed = isinstance(X, list | tuple) and len(X) > 0
+    listed = listed and all(isinstance(x, list | tuple) or getattr(x, "ndim", 0) > 0 for x in X)
     if listed or (isinstance(X, np.ndarray) and (X.ndim == 3 or (X.dtype == object and X.ndim == 1))):
         series = as_series(X)
         return series.table().view(PaddedSeries), series.channels
     return X, 1
-
-
-def _is_series(x: Any) -> bool:
-    return isinstance(x, list | tuple) or getattr(x, "ndim", 0) > 0
 
 
 def centers_as_arrays(table: np.ndarray, channels: int, with_channels: bool) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from coterie import machine
 from coterie.core.arrays import Array
 from coterie.distances.distance import Distance
-from coterie.distances.pairwise import strips
+from coterie.distances.pairwise import fill
 
 BATCH = 256  # candidates that are evaluated with the same medoids
 BATCH_BYTES = 1 << 26
@@ -65,12 +65,8 @@ class ComputedDistances:
     def compute_all(self, n_jobs: int | None) -> StoredDistances:
         """Compute and store all distances."""
         D = np.empty(self.shape, self.dtype)
-
-        def put(start: int, stop: int) -> None:
-            self.distance.between(self.A[start:stop], self.B, D[start:stop])
-
         with machine.one_blas_thread:
-            machine.run_in_threads(put, strips(*self.shape), n_jobs)
+            fill(self.distance, self.A, self.B, D, n_jobs)
         return StoredDistances(D, self.object_indices)
 
 

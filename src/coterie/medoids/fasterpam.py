@@ -1,7 +1,5 @@
 """K-medoids by swaps: FasterPAM, and its variant for the medoid silhouette."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """K-medoids clustering."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
@@ -26,7 +24,7 @@ from coterie.data.memory import as_weights
 from coterie.data.scale_check import unsafe_exponent
 from coterie.distances.pairwise import strips
 from coterie.errors import InputError, ParameterError
-from coterie.medoids import fasterpam, medoid_search, medoid_seeding
+from coterie.medoids import fasterpam, medoid_search
 from coterie.medoids.distance_table import ComputedDistances, StoredDistances, sample_objects
 from coterie.medoids.medoid_objects import DistanceRows, Rows, as_objects
 
@@ -180,7 +178,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DistanceEstima
         table, weights, approximation = self._table(objects, positive, sample_weights[positive], k, rng)
         effort = self._effort(table.shape, k)
         initial_medoids = self._initial_medoids(table, weights, k, n_init, positive, rng, effort, max_iter)
-        start = partial(medoid_seeding.lab, table, weights, k, rng, self.n_jobs)
+        start = partial(medoid_search.lab, table, weights, k, rng, self.n_jobs)
         jump = partial(medoid_search.jump_and_descend, table=table, w=weights, jumps=effort.jumps, rng=rng, start=start)
         result = self._best(table, weights, initial_medoids, jump, max_iter, callback)
         medoids = positive[result.medoids]
@@ -254,7 +252,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DistanceEstima
             return
         if isinstance(self.n_init, str):
             n_init = 0 if effort.sample else max(n_init, effort.starts)
-        method = medoid_seeding.METHODS[self.init]
+        method = medoid_search.METHODS[self.init]
         for _ in range(n_init):
             yield method(table, w, k, rng, self.n_jobs)
         if effort.sample:
@@ -351,7 +349,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DistanceEstima
                 "approximation='exact'"
             )
         if isinstance(self.init, str):
-            one_of("init", self.init, tuple(medoid_seeding.METHODS))
+            one_of("init", self.init, tuple(medoid_search.METHODS))
         callback = callbacks(self.callback, self.verbose)
         n_init = self.n_init
         if isinstance(n_init, str) and n_init == "auto":
@@ -377,7 +375,7 @@ def _check_initial_medoids(init: Any, k: int, positive: Array) -> Array:
         rows = np.empty(0)
     if rows.shape != (k,) or rows.dtype.kind not in "iu" or len(np.unique(rows)) < k:
         raise ParameterError(
-            f"init must be {', '.join(map(repr, medoid_seeding.METHODS))} or the indices of n_clusters={k} different "
+            f"init must be {', '.join(map(repr, medoid_search.METHODS))} or the indices of n_clusters={k} different "
             f"rows; got {init!r}"
         )
     positions = np.searchsorted(positive, rows)

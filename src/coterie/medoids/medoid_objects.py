@@ -11,7 +11,7 @@ import numpy as np
 from coterie.core.arrays import Array
 from coterie.core.stored import stored
 from coterie.distances.distance import Distance
-from coterie.distances.precomputed import as_cross, as_square
+from coterie.distances.pairwise import as_cross, as_square
 from coterie.medoids.distance_table import ComputedDistances, StoredDistances
 
 

@@ -1,9 +1,8 @@
 """Evaluate clusters: internal indices use the rows, external indices compare labels with known classes."""
 
-from coterie.metrics.contingency import contingency_matrix
+from coterie.metrics.contingency import contingency_matrix, matched_confusion, purity_score
 from coterie.metrics.dbcv import dbcv_score
 from coterie.metrics.dunn import dunn_score
-from coterie.metrics.matching import matched_confusion, purity_score
 from coterie.metrics.mutual_info import (
     adjusted_mutual_info_score,
     completeness_score,

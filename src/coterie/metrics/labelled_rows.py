@@ -14,8 +14,7 @@ from coterie.data import as_source
 from coterie.data.memory import as_weights
 from coterie.data.scale_check import unsafe_exponent
 from coterie.distances.distance import Distance, as_distance
-from coterie.distances.pairwise import fit_and_prepare, strips
-from coterie.distances.precomputed import as_square
+from coterie.distances.pairwise import as_square, fit_and_prepare, strips
 from coterie.errors import InputError, ParameterError, ScaleError
 from coterie.metrics.labels import check_several, labels_of_rows
 

@@ -138,8 +138,7 @@ class _Clusters:
 
     def _terms_with(self, i: int, others: np.ndarray) -> np.ndarray:
         """Terms of the objective for cluster i together with each of the others."""
-        terms: np.ndarray = self.ops.union_terms(i, others, self.weight, self.mean, self.scatter, self.ridge)
-        return terms
+        return self.ops.union_terms(i, others, self.weight, self.mean, self.scatter, self.ridge)
 
 
 def _distinct(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

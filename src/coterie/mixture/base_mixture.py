@@ -364,8 +364,7 @@ class MixtureEstimator(BaseMixture):
 
 def _count_lengths(columns: Any, chunk: Chunk) -> np.ndarray:
     """The number of values of each row in these columns that are not missing (n,)."""
-    counts: np.ndarray = np.count_nonzero(~np.isnan(chunk.X[:, columns]), axis=1)
-    return counts
+    return np.count_nonzero(~np.isnan(chunk.X[:, columns]), axis=1)
 
 
 def _sum_lengths(columns: Any, chunk: Chunk) -> float:

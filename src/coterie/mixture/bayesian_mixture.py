@@ -21,11 +21,10 @@ from coterie.families.structures import as_structure
 from coterie.kernels.plain.gaussian import Gaussians
 from coterie.mixture import parameter_checks
 from coterie.mixture.base_mixture import BaseMixture
-from coterie.mixture.conjugate_priors import Dirichlet, NormalWishart, StickBreaking
 from coterie.mixture.gaussian_em import BY_FORM, GaussianStats, fitted_arrays, has_covariances_of_structure
 from coterie.mixture.history import BoundRecorder
 from coterie.mixture.starts import METHODS, Start
-from coterie.mixture.variational import Posterior, VariationalGaussians
+from coterie.mixture.variational import Dirichlet, NormalWishart, Posterior, StickBreaking, VariationalGaussians
 
 MIXING: dict[str, type[Dirichlet] | type[StickBreaking]] = {
     "dirichlet_process": StickBreaking,

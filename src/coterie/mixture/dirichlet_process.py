@@ -14,12 +14,12 @@ from coterie.errors import ParameterError
 from coterie.families import Family, Gaussian, Product
 from coterie.families.exponential_family import ExponentialFamily, Linear, ObservedStatistics
 from coterie.families.normal_prior import Prior
-from coterie.mixture.conjugate_priors import StickBreaking
 from coterie.mixture.em import Event
 from coterie.mixture.family_em import MixtureEM, MixtureStats
 from coterie.mixture.family_trials import FamilyTrials
 from coterie.mixture.split_merge_search import Move, SplitMergeSearch, State, select
 from coterie.mixture.starts import sample_rows
+from coterie.mixture.variational import StickBreaking
 
 SAMPLE_ROWS = 20_000  # maximum number of rows on which the number of components is chosen
 MAX_COMPONENTS = 300  # maximum number of components that an ascent starts from

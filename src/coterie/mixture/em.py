@@ -206,8 +206,7 @@ class EM:
 def _most_probable(joint: np.ndarray, size: float) -> np.ndarray:
     largest = np.take_along_axis(joint, joint.argmax(axis=1)[:, None], 1)  # faster than the maximum
     tolerance = rounding(joint.dtype) * (size + np.abs(largest))
-    component: np.ndarray = (joint >= largest - tolerance).argmax(axis=1).astype(np.int32)
-    return component
+    return (joint >= largest - tolerance).argmax(axis=1).astype(np.int32)
 
 
 def blocks(chunk: Chunk, rows: int, u: np.ndarray | None) -> Iterator[list[Any]]:

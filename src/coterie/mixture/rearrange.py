@@ -1,7 +1,5 @@
 """New starts from the best runs of a search, which may lead to better local optima: responsibilities (runs, n, k)."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 

@@ -12,8 +12,8 @@ from scipy import special
 from coterie.core.protocols import Chunk
 from coterie.core.stored import stored
 from coterie.kernels.plain.gaussian import posterior
-from coterie.mixture.conjugate_priors import StickBreaking
 from coterie.mixture.family_em import map_arrays, stats_around
+from coterie.mixture.variational import StickBreaking
 
 TRIALS = 4  # pairs of rows from which the halves of a split component start
 HALF_STEPS = 12  # maximum number of steps in which the halves of a component are fitted

@@ -5,15 +5,155 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import special
 
 from coterie.core.protocols import Engine, Source
 from coterie.core.stored import stored
 from coterie.families import forms
 from coterie.families.scaled_gaussians import LOG_TWO_PI
 from coterie.kernels.plain.gaussian import Gaussians
-from coterie.mixture.conjugate_priors import Dirichlet, NormalWishart, NormalWishartPosterior, StickBreaking
 from coterie.mixture.em import Event
 from coterie.mixture.gaussian_em import BY_FORM, MODEL_STORED, Components, GaussianEM, GaussianStats
+
+# Conjugate priors of the parameters of a Gaussian mixture, and their posteriors.
+
+
+@stored("bayesian.Dirichlet")
+@dataclass(frozen=True)
+class Dirichlet:
+    """Dirichlet prior of the weights: `concentration` is the number of rows that the prior adds to each component."""
+
+    concentration: float
+
+    def posterior(self, weight: np.ndarray) -> np.ndarray:
+        """Concentrations of the posterior (k,) after rows of these weights (k,)."""
+        return self.concentration + weight
+
+    def mean(self, posterior: np.ndarray) -> np.ndarray:
+        return posterior / posterior.sum()
+
+    def expected_log(self, posterior: np.ndarray) -> np.ndarray:
+        return special.digamma(posterior) - special.digamma(posterior.sum())
+
+    def divergence(self, posterior: np.ndarray) -> float:
+        k, a = len(posterior), self.concentration
+        cross = (posterior - a) @ self.expected_log(posterior)
+        log_norm = special.gammaln(posterior.sum()) - special.gammaln(posterior).sum()
+        return float(cross + log_norm - special.gammaln(k * a) + k * special.gammaln(a))
+
+
+@stored("bayesian.StickBreaking")
+@dataclass(frozen=True)
+class StickBreaking:
+    """Dirichlet process: component k takes the share v_k ~ Beta(1, concentration) of the weight that is left over.
+
+    Rows belong to the first k components; the rest of the stick keeps its prior. The posterior is a Beta distribution
+    for each component, with two parameters (2, k) [1]_.
+
+    .. [1] D. M. Blei & M. I. Jordan (2006), Variational inference for Dirichlet process mixtures, Bayesian Analysis 1,
+       121-143. https://doi.org/10.1214/06-BA104
+    """
+
+    concentration: float
+
+    def posterior(self, weight: np.ndarray) -> np.ndarray:
+        """Parameters of the Beta posteriors (2, k) after rows of these weights (k,)."""
+        later = np.append(weight[:0:-1].cumsum()[::-1], 0.0)
+        return np.stack([1.0 + weight, self.concentration + later])
+
+    def mean(self, posterior: np.ndarray) -> np.ndarray:
+        """Mean weights of the first k components, normalised to sum to 1."""
+        share = posterior[0] / posterior.sum(axis=0)
+        weights = share * np.append(1.0, np.cumprod(1 - share)[:-1])
+        return weights / weights.sum()
+
+    def expected_log(self, posterior: np.ndarray) -> np.ndarray:
+        log_share, log_rest = special.digamma(posterior) - special.digamma(posterior.sum(axis=0))
+        return log_share + np.append(0.0, log_rest.cumsum()[:-1])
+
+    def divergence(self, posterior: np.ndarray) -> float:
+        log_share, log_rest = special.digamma(posterior) - special.digamma(posterior.sum(axis=0))
+        cross = (posterior[0] - 1) * log_share + (posterior[1] - self.concentration) * log_rest
+        return float((cross - special.betaln(*posterior) - np.log(self.concentration)).sum())
+
+    def log_evidence(self, weight: np.ndarray) -> float:
+        """The term of the weights in the lower bound at `posterior(weight)`: log E[prod_k pi_k^weight_k]."""
+        return float((special.betaln(*self.posterior(weight)) + np.log(self.concentration)).sum())
+
+
+class NormalWishartPosterior(NamedTuple):
+    """Parameters of the normal-Wishart posteriors of k components."""
+
+    means: np.ndarray  # (k, d)
+    mean_precision: np.ndarray  # (k,) beta: number of rows that determine the mean
+    dof: np.ndarray  # (k,) nu
+    covariances: np.ndarray  # by form: the inverse of the expected precision
+
+
+@stored("bayesian.NormalWishart")
+@dataclass(frozen=True)
+class NormalWishart:
+    r"""Normal-Wishart prior of the mean and the precision of each component.
+
+    The posterior of a precision is a Wishart distribution. Its scale matrix is free ("full"), common to all components
+    with the degrees of freedom ("tied"), diagonal, or a multiple of the identity ("spherical"). The last three are the
+    closest such distributions to the posterior in KL divergence: "diag" uses the diagonal of the inverse scale matrix,
+    "spherical" its mean.
+    """
+
+    form: str
+    mean: np.ndarray  # (d,) m_0
+    mean_precision: float  # beta_0
+    dof: float  # nu_0
+    scale: np.ndarray  # (d, d) Psi_0, or (d,) if it is diagonal
+
+    @property
+    def matrix(self) -> np.ndarray:
+        return np.diag(self.scale) if self.scale.ndim == 1 else self.scale
+
+    def posterior(
+        self, about: np.ndarray, weight: np.ndarray, sum_dx: np.ndarray, sum_dxx: np.ndarray
+    ) -> NormalWishartPosterior:
+        """The posterior after rows with these sums of deviations from the points `about` (k, d)."""
+        k, d = about.shape
+        precision, dof = self.mean_precision + weight, self.dof + weight
+        step = (sum_dx + self.mean_precision * (self.mean - about)) / precision[:, None]
+        scatter = forms.recentered(self.form, weight, sum_dx, sum_dxx, step) + self._scatter(about + step)
+        if self.form == "tied":
+            dof = np.full(k, dof.mean())
+        rows = {"full": dof[:, None, None], "tied": dof.sum(), "diag": dof[:, None], "spherical": d * dof}[self.form]
+        return NormalWishartPosterior(about + step, precision, dof, scatter / rows)
+
+    def expected_log_det(self, dof: np.ndarray, log_det: np.ndarray) -> np.ndarray:
+        """E log |precision| (k,); `log_det` is that of the expected precision."""
+        d = len(self.mean)
+        return _digammas(dof, d) + d * float(np.log(2.0)) + log_det - d * np.log(dof)
+
+    def divergence(self, posterior: NormalWishartPosterior, factor: np.ndarray, log_det: np.ndarray) -> float:
+        """KL divergence, summed over components; `factor` and `log_det` are those of the expected precisions."""
+        d, beta, dof = len(self.mean), posterior.mean_precision, posterior.dof
+        ratio = self.mean_precision / beta
+        means = d * (ratio - np.log(ratio) - 1).sum()
+        log_scale = log_det - d * np.log(dof) + np.linalg.slogdet(self.matrix)[1]
+        precisions = (
+            self.dof * log_scale
+            + d * dof
+            + 2 * (special.multigammaln(dof / 2, d) - special.multigammaln(self.dof / 2, d))
+            - (dof - self.dof) * _digammas(dof, d)
+        ).sum()
+        return float(means - precisions + forms.mahalanobis(self.form, factor, self._scatter(posterior.means))) / 2
+
+    def _scatter(self, means: np.ndarray) -> np.ndarray:
+        """The term that the prior adds to the scatter of components with these means."""
+        k, offset = len(means), means - self.mean
+        return forms.constant(self.form, k, self.matrix) + forms.outer(
+            self.form, np.full(k, self.mean_precision), offset, offset
+        )
+
+
+def _digammas(dof: np.ndarray, d: int) -> np.ndarray:
+    """The sum of psi((dof - i) / 2), i from 0 to d - 1: the derivative of the multivariate log gamma at dof / 2."""
+    return special.digamma((dof[:, None] - np.arange(d)) / 2).sum(axis=1)
 
 
 @stored(

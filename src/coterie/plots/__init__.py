@@ -6,22 +6,23 @@ notebook shows a display in the last line of a cell; its methods are also those 
 """
 
 from coterie.plots.animation import Animation, animate
-from coterie.plots.clusters_display import ClustersDisplay, clusters
+from coterie.plots.clusters_display import ClustersDisplay, ProfilesDisplay, VoronoiDisplay, clusters, profiles, voronoi
 from coterie.plots.convergence_display import BoundDisplay, ConvergenceDisplay, Starts, bound, convergence
-from coterie.plots.criteria_display import CriteriaDisplay, criteria
-from coterie.plots.dendrogram_display import DendrogramDisplay, dendrogram
-from coterie.plots.density_tree_displays import CondensedTreeDisplay, ReachabilityDisplay, condensed_tree, reachability
+from coterie.plots.criteria_display import CriteriaDisplay, InformationDisplay, criteria, information
+from coterie.plots.dendrogram_display import (
+    CondensedTreeDisplay,
+    DendrogramDisplay,
+    ReachabilityDisplay,
+    condensed_tree,
+    dendrogram,
+    reachability,
+)
 from coterie.plots.display import Display
-from coterie.plots.dtw_path_display import DTWPathDisplay, dtw_path
-from coterie.plots.ellipses_display import EllipsesDisplay, ellipses
-from coterie.plots.information_display import InformationDisplay, information
+from coterie.plots.ellipses_display import EllipsesDisplay, ResponsibilitiesDisplay, ellipses, responsibilities
 from coterie.plots.k_displays import ElbowDisplay, GapDisplay, StabilityDisplay, elbow, gap, stability
 from coterie.plots.plate_display import PlateDisplay, plate
-from coterie.plots.profiles_display import ProfilesDisplay, profiles
-from coterie.plots.responsibilities_display import ResponsibilitiesDisplay, responsibilities
-from coterie.plots.series_display import SeriesDisplay, series
+from coterie.plots.series_display import DTWPathDisplay, SeriesDisplay, dtw_path, series
 from coterie.plots.silhouette_display import SilhouetteDisplay, silhouette
-from coterie.plots.voronoi_display import VoronoiDisplay, voronoi
 
 __all__ = [
     "Animation",

@@ -182,8 +182,7 @@ class BoundDisplay(Display):
     def gaps(self) -> Array:
         """KL divergence of the responsibilities from those of the new parameters, after each M-step."""
         is_m = np.array(self.steps) == "M"
-        gaps: Array = (self.objective - self.bound)[is_m]
-        return gaps
+        return (self.objective - self.bound)[is_m]
 
     def _draw(self, ax: Any) -> None:
         x = self.iterations - 0.5 * (np.array(self.steps) == "M")

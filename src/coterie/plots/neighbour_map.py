@@ -145,8 +145,7 @@ def principal_coordinates(D: Array, random_state: int = 0) -> Array:
 
     def centered(v: Any) -> Array:
         product = squares @ (v - v.mean(axis=0))
-        result: Array = product - product.mean(axis=0)
-        return result
+        return product - product.mean(axis=0)
 
     v0 = np.random.default_rng(random_state).normal(size=m)
     operator = LinearOperator((m, m), matvec=centered, dtype=np.float64)

@@ -80,8 +80,7 @@ class Groups(NamedTuple):
         """Number of rows in each cluster, or their total weight (k,)."""
         is_member = self.codes >= 0
         w = None if self.w is None else self.w[is_member]
-        sizes: Array = np.bincount(self.codes[is_member], w, minlength=len(self.names))
-        return sizes
+        return np.bincount(self.codes[is_member], w, minlength=len(self.names))
 
     def means(self, P: Array, is_missing: Array | None = None) -> Array:
         """Return the mean of the points (n, p) of each cluster (k, p), without missing values; NaN if all are missing.
@@ -224,8 +223,7 @@ def grid_centers(values: Array, cells: int, margin: float = 0.05) -> Array:
     """Return the centers of `cells` equal cells over the range of `values`, plus a margin."""
     low, high = float(values.min()), float(values.max())
     padding = margin * (high - low) if high > low else 0.5 * max(1.0, 1e-6 * abs(low))
-    centers: Array = np.linspace(low - padding, high + padding, 2 * cells + 1)[1::2]
-    return centers
+    return np.linspace(low - padding, high + padding, 2 * cells + 1)[1::2]
 
 
 def _column_indices(names: list[str], columns: Any) -> list[int]:

@@ -80,7 +80,8 @@ class SilhouetteDisplay(Display):
     def _build(cls, X: Array, groups: Groups, w: Array | None, metric: Any, n_jobs: int | None) -> Self:
         if w is not None:
             groups = Groups(np.where(w > 0, groups.codes, -1), groups.names, w)
-        index, n = _sample(groups, _max_rows(X, metric)), int(np.count_nonzero(groups.codes >= 0))
+        limit = affordable_series(X.shape[1], EXACT) if _is_warped(metric) else EXACT
+        index, n = _sample(groups, limit), int(np.count_nonzero(groups.codes >= 0))
         codes, weights = groups.codes[index], None if w is None else w[index]
         if len(np.unique(codes)) < 2:
             raise InputError("silhouettes need at least two clusters with rows; the labels have only one")
@@ -148,10 +149,6 @@ def _sample(groups: Groups, max_rows: int) -> Array:
     members = np.flatnonzero(groups.codes >= 0)
     min_rows = min(MIN_ROWS, -(-max_rows // max(len(groups.names), 1)))
     return members[sample_groups(groups.codes[members], max_rows, min_rows)]
-
-
-def _max_rows(X: Array, metric: Any) -> int:
-    return affordable_series(X.shape[1], EXACT) if _is_warped(metric) else EXACT
 
 
 def _is_warped(metric: Any) -> bool:

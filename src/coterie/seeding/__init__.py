@@ -9,9 +9,7 @@ from coterie.core.arguments import as_numbers, is_integer
 from coterie.core.protocols import ClusterEngine, Engine, Source
 from coterie.errors import ParameterError
 from coterie.seeding.costs import SQUARES, Cost
-from coterie.seeding.farthest import farthest
-from coterie.seeding.plusplus import plusplus
-from coterie.seeding.random_centers import forgy, random_partition
+from coterie.seeding.plusplus import farthest, forgy, plusplus, random_partition
 from coterie.seeding.scalable import scalable
 
 __all__ = [

@@ -69,8 +69,7 @@ class Cost:
 
     def _in_unit(self, X: Any, points: Array, unit: float, dtype: Any) -> Array:
         """`table` in `unit`; a row of weight 0 may be so far away that its cost is limited to the range of `dtype`."""
-        costs: Array = np.minimum(self.table(X, points) / unit**self.degree, np.finfo(dtype).max)
-        return costs
+        return np.minimum(self.table(X, points) / unit**self.degree, np.finfo(dtype).max)
 
     def as_centers(self, X: Any) -> Any:
         """Rows as centers: missing values are imputed."""
@@ -78,8 +77,7 @@ class Cost:
 
     def take(self, X: Any, rows: Array) -> Array:
         """These rows as dense centers."""
-        centers: Array = self.as_centers(kernels.for_centers(X, WORK).take(X, rows))
-        return centers
+        return self.as_centers(kernels.for_centers(X, WORK).take(X, rows))
 
 
 @dataclass(frozen=True)
@@ -90,8 +88,7 @@ class Squares(Cost):
     has_means = True
 
     def table(self, X: Any, points: Array) -> Array:
-        squares: Array = kernels.for_centers(X, len(points)).distances(X, points).astype(np.float64) ** 2
-        return squares
+        return kernels.for_centers(X, len(points)).distances(X, points).astype(np.float64) ** 2
 
     def tiles(self, X: Any) -> Any:
         return kernels.for_centers(X, WORK).row_tiles(X)
@@ -99,8 +96,7 @@ class Squares(Cost):
     def spread(
         self, X: Any, w: Any, unit: float, points: Array, closest: Array, again: bool = False, tiles: Any = None
     ) -> Array:
-        potential: Array = kernels.for_centers(X, WORK).potentials(X, w, unit, points, closest, tiles)
-        return potential
+        return kernels.for_centers(X, WORK).potentials(X, w, unit, points, closest, tiles)
 
     def add(self, X: Any, unit: float, points: Array, closest: Array, owner: Any = None) -> tuple[Array, Array]:
         ops = kernels.for_centers(X, len(points))
@@ -121,15 +117,13 @@ class ObservedSquares(Cost):
     has_means = True
 
     def table(self, X: Any, points: Array) -> Array:
-        squares: Array = kernels.select("nan_kmeans", X, len(points)).distances(X, points).astype(np.float64) ** 2
-        return squares
+        return kernels.select("nan_kmeans", X, len(points)).distances(X, points).astype(np.float64) ** 2
 
     def as_centers(self, X: Any) -> Any:
         return kernels.select("nan_kmeans", X, 1).fill_missing(X, self.fill)
 
     def take(self, X: Any, rows: Array) -> Array:
-        centers: Array = self.as_centers(X[rows])
-        return centers
+        return self.as_centers(X[rows])
 
 
 @dataclass(frozen=True)
@@ -137,8 +131,7 @@ class Manhattan(Cost):
     """L1 distances to the nearest center."""
 
     def table(self, X: Any, points: Array) -> Array:
-        distances: Array = kernels.select("medians", X, len(points)).distances(X, points)
-        return distances
+        return kernels.select("medians", X, len(points)).distances(X, points)
 
 
 @dataclass(frozen=True)
@@ -146,8 +139,7 @@ class Euclidean(Cost):
     """Euclidean distances to the nearest center, not squared."""
 
     def table(self, X: Any, points: Array) -> Array:
-        distances: Array = kernels.for_centers(X, len(points)).distances(X, points)
-        return distances
+        return kernels.for_centers(X, len(points)).distances(X, points)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,7 @@
-"""k-means++: each new center is a row sampled in proportion to its cost at the previous centers."""
+"""Initial centers: by k-means++, at random, and the farthest rows.
+
+In k-means++, each new center is a row sampled in proportion to its cost at the previous centers.
+"""
 
 from dataclasses import dataclass
 from functools import partial
@@ -7,9 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coterie import interrupts, kernels
+from coterie.core.arrays import as_dense
 from coterie.core.protocols import Chunk, Engine, Source
-from coterie.core.random_numbers import uniform
-from coterie.core.stats import Stats
+from coterie.core.random_numbers import by_row, uniform
+from coterie.core.stats import Stats, WeightedSums
+from coterie.kernels.membership import membership
 from coterie.seeding.costs import SQUARES, WORK, Cost
 
 TILES_BYTES = 1 << 25  # maximum size of rows of which a copy is made that passes read faster
@@ -186,8 +191,7 @@ def on_device(
     """Centers (k, d) as those of `plusplus`; None if rows are not on one GPU, or its kernels do not support them."""
     if source.engine != "cuda" or len(source.parts()) > 1:
         return None
-    centers: np.ndarray[Any, Any] | None = engine.map(partial(_centers, rng, k, unit, size, chosen), source)[0]
-    return centers
+    return engine.map(partial(_centers, rng, k, unit, size, chosen), source)[0]
 
 
 def _centers(
@@ -210,3 +214,128 @@ def _centers(
         found, is_done = rounds.progress()
     missing = np.repeat(fixed[:1], wanted - found, axis=0)  # X has fewer distinct rows than centers: repeat one
     return np.concatenate([*([fixed] if chosen is None else []), X[rounds.rows(found)], missing])
+
+
+# Random initial centers: random rows (Forgy), and the means of a random partition.
+
+
+@dataclass(frozen=True)
+class FirstRows(Stats):
+    """The `count` rows with the smallest keys."""
+
+    key: Any  # (m,) ascending
+    rows: Any  # (m, d)
+    count: int
+
+    def __add__(self, other: "FirstRows") -> "FirstRows":
+        key, rows = np.concatenate([self.key, other.key]), np.concatenate([self.rows, other.rows])
+        first = np.argsort(key, kind="stable")[: self.count]
+        return FirstRows(key[first], rows[first], self.count)
+
+
+def forgy(
+    source: Source, engine: Engine, rng: np.random.Generator, k: int, unit: float, cost: Cost = SQUARES
+) -> np.ndarray[Any, Any]:
+    """Choose `k` different rows at random, with probabilities proportional to their weights [1]_.
+
+    Takes one pass over the data. If fewer than `k` rows have a positive weight, they are repeated.
+
+    .. [1] Efraimidis & Spirakis (2006), Weighted random sampling with a reservoir, Inf. Process. Lett. 97.
+    """
+    rows = engine.sum(partial(_first_rows, int(rng.integers(2**63)), k, cost), source).rows
+    return rows[np.arange(k) % len(rows)]
+
+
+def random_partition(
+    source: Source, engine: Engine, rng: np.random.Generator, k: int, unit: float, cost: Cost = SQUARES
+) -> np.ndarray[Any, Any]:
+    """Compute the means of a random partition into `k` clusters; all are near the mean of the data. Takes one pass."""
+    sums = engine.sum(partial(_labelled_sums, int(rng.integers(2**63)), k, cost), source)
+    empty = sums.weight == 0
+    means = sums.sum_x / np.where(empty, 1, sums.weight)[:, None]
+    if empty.any():
+        means[empty] = forgy(source, engine, rng, k, unit, cost)[empty]
+    return means
+
+
+def _first_rows(seed: int, k: int, cost: Cost, chunk: Chunk) -> FirstRows:
+    key = by_row(np.random.Generator.standard_exponential, seed, chunk.first, chunk.X.shape[0])
+    if chunk.w is not None:
+        key = np.where(chunk.w > 0, key / np.where(chunk.w > 0, chunk.w, 1), np.inf)
+    first = np.argsort(key, kind="stable")[:k]
+    first = first[np.isfinite(key[first])]
+    return FirstRows(key[first], cost.take(chunk.X, first), k)
+
+
+def _labelled_sums(seed: int, k: int, cost: Cost, chunk: Chunk) -> WeightedSums:
+    labels = by_row(lambda rng, size: rng.integers(k, size=size), seed, chunk.first, chunk.X.shape[0])
+    members = membership(labels, k, chunk.w)
+    return WeightedSums(members.sum(axis=1), as_dense(members @ cost.as_centers(chunk.X)))
+
+
+# Farthest-first traversal: each new center is the row farthest from the previous centers.
+
+
+@dataclass(frozen=True)
+class Farthest(Stats):
+    """The farthest row; the first one for ties."""
+
+    cost: Any
+    row: Any  # (d,)
+
+    def __add__(self, other: "Farthest") -> "Farthest":
+        return self if self.cost >= other.cost else other
+
+
+def farthest(
+    source: Source,
+    engine: Engine,
+    rng: np.random.Generator,
+    k: int,
+    unit: float,
+    chosen: Any = None,
+    cost: Cost = SQUARES,
+) -> np.ndarray[Any, Any]:
+    """Compute initial centers by farthest-first traversal [1]_, without randomness.
+
+    The first center is the row farthest from the mean, or from the `chosen` centers if given. Each further center is
+    the row with the largest `cost` at all centers before. The method finds all well-separated clusters, but also all
+    outliers. It takes one pass over the data per center.
+
+    .. [1] Gonzalez (1985), Clustering to minimize the maximum intercluster distance, Theor. Comput. Sci. 38.
+    """
+    centers: list[np.ndarray[Any, Any]] = []
+    memos = source.allocate(np.inf, source.dtype)
+    if chosen is None:
+        total = engine.sum(partial(_mean_row, cost), source)
+        point = total.sum_x / total.weight
+    else:
+        *others, point = chosen
+        for other in others:
+            _, memos = engine.scan(partial(_farthest, other.astype(source.dtype), unit, cost), source, memos)
+    for _ in range(k):
+        if chosen is None and len(centers) == 1:  # the mean is not a center: its costs do not count
+            memos = source.allocate(np.inf, source.dtype)
+        farthest_row, memos = engine.scan(partial(_farthest, point.astype(source.dtype), unit, cost), source, memos)
+        point = farthest_row.row
+        centers.append(point)
+    return np.stack(centers)
+
+
+def _mean_row(cost: Cost, chunk: Chunk) -> WeightedSums:
+    X = cost.as_centers(chunk.X)
+    weight, sum_x, _ = kernels.for_centers(X, 1).moments(X, chunk.w, np.zeros(X.shape[1]))
+    return WeightedSums(weight, sum_x)
+
+
+def _farthest(
+    point: np.ndarray[Any, Any], unit: float, cost: Cost, chunk: Chunk, closest: Any
+) -> tuple[Farthest, np.ndarray[Any, Any]]:
+    if closest is None:
+        closest = np.full(chunk.X.shape[0], np.inf, chunk.X.dtype)
+    if len(closest) == 0:
+        return Farthest(-np.inf, np.zeros(chunk.X.shape[1], chunk.X.dtype)), closest
+    cost.spread(chunk.X, chunk.w, unit, point[None], closest)
+    costs = closest if chunk.w is None else np.where(chunk.w > 0, closest, -1.0)
+    row = int(np.argmax(costs))
+    return Farthest(float(costs[row]), cost.take(chunk.X, np.array([row]))[0]), closest

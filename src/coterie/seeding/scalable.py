@@ -12,8 +12,7 @@ from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.random_numbers import uniform
 from coterie.core.stats import Stats
 from coterie.seeding.costs import SQUARES, Cost
-from coterie.seeding.plusplus import plusplus
-from coterie.seeding.random_centers import forgy
+from coterie.seeding.plusplus import forgy, plusplus
 
 OVERSAMPLING = 2  # expected number of candidates per round, for each center
 ROUNDS = 5  # sufficient according to the paper, unless the potential still decreases

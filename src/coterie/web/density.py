@@ -100,8 +100,8 @@ class Densities:
     [[1, 0], [0, 2]]
     """
 
-    def __init__(self, low: Any, high: Any, k: int, cells: int = CELLS, margin: float = 0.04) -> None:
-        ends = [span((a, b), margin) for a, b in zip(low, high, strict=True)]
+    def __init__(self, low: Any, high: Any, k: int, cells: int = CELLS) -> None:
+        ends = [span((a, b)) for a, b in zip(low, high, strict=True)]
         if len(ends) < 2 or not np.isfinite(ends).all():
             raise ParameterError(f"low and high must be finite and have at least two axes; got {low} and {high}")
         self.low, self.high = np.array(ends).T

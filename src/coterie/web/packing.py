@@ -44,8 +44,7 @@ def unpack_points(text: str, box: Any) -> Array:
     """Return the points (m, 2) that `pack_points` packed, with an error of at most half a step."""
     x0, x1, y0, y1 = box
     steps = np.frombuffer(b64decode(text), "<u2").reshape(-1, 2) / STEPS
-    points: Array = np.array([x0, y0]) + steps * np.array([x1 - x0, y1 - y0])
-    return points
+    return np.array([x0, y0]) + steps * np.array([x1 - x0, y1 - y0])
 
 
 def pack_labels(labels: Any, k: int) -> str:

@@ -18,20 +18,20 @@ WIDTH, HEIGHT = 880, 520
 MARGINS = ((12.0, 16.0, 12.0, 16.0), (12.0, 16.0, 46.0, 16.0), (12.0, 16.0, 46.0, 58.0))  # by the number of axes
 ARROW = 9.0  # length of arrows that point to rows beyond the border
 NUMBERED = 60  # maximum number of clusters with numbered centers
+OPACITY = 0.75  # of a disc
 MANY = 20  # with more clusters, ellipses have thin lines
 
 
 def still(
     axes: Sequence[str], points: Any, rgb: Any, box: Any, *, shades: Any = None, centers: Any = (),
-    ellipses: Any = None, names: Sequence[str] = (), colors: Sequence[str] = (), label: str = "", width: int = WIDTH,
-    height: int = HEIGHT,
+    ellipses: Any = None, names: Sequence[str] = (), colors: Sequence[str] = (), label: str = "",
 ) -> Markup:  # fmt: skip
     """Return an SVG of points (m, 2) with colours (m, 3), ellipses [cx, cy, a, b, angle] and numbered centers.
 
     `shades`, RGBA pixels of any size that cover the box, replace the points. `axes` are up to two names; with one,
     there is no vertical axis, and without names there is a frame. Arrows point to points beyond the box.
     """
-    plane = Plane(width, height, box, MARGINS[len(axes)])
+    plane = Plane(WIDTH, HEIGHT, box, MARGINS[len(axes)])
     area = {"x": plane.left, "y": plane.top, "width": plane.right - plane.left, "height": plane.bottom - plane.top}
     points, rgb, (x0, x1, y0, y1) = np.asarray(points, dtype=np.float64).reshape(-1, 2), np.asarray(rgb), plane.box
     sides = outward(points, [x0, y0], [x1, y1])
@@ -41,7 +41,12 @@ def still(
         x, y = points[is_inside].T
         across, down = (x - x0) / (x1 - x0) * wide, (y1 - y) / (y1 - y0) * high
         shades = raster(across, down, rgb[is_inside], wide, high, dot_radius(len(points), wide * high))
-    image = tag("image", href=data_uri(png(shades)), **area, preserveAspectRatio="none")
+    image = tag(
+        "image",
+        href=f"data:image/png;base64,{b64encode(png(shades)).decode('ascii')}",
+        **area,
+        preserveAspectRatio="none",
+    )
     named = list(zip(centers, names, colors, strict=False))[:NUMBERED]
     outlined = [(e, color) for e, color in zip(ellipses or (), colors, strict=False) if e is not None]
     return plane.svg(
@@ -158,12 +163,7 @@ def png(pixels: Any) -> bytes:
     return file
 
 
-def data_uri(file: bytes, kind: str = "image/png") -> str:
-    """Return a file as a data URI."""
-    return f"data:{kind};base64,{b64encode(file).decode('ascii')}"
-
-
-def raster(x: Any, y: Any, rgb: Any, width: int, height: int, radius: float = 1.6, opacity: float = 0.75) -> np.ndarray:
+def raster(x: Any, y: Any, rgb: Any, width: int, height: int, radius: float = 1.6) -> np.ndarray:
     """Draw discs at (x, y), in pixels from the upper left, as RGBA (height, width, 4).
 
     Where discs overlap, the colour is their mean and the opacity is that of all discs on top of each other. The image
@@ -189,7 +189,7 @@ def raster(x: Any, y: Any, rgb: Any, width: int, height: int, radius: float = 1.
         light[3] += share * np.bincount(index[place], minlength=light.shape[1])
     # Few distinct colours, so that the file is small
     colour = np.clip(np.rint(light[:3] / light[3] * 17) * 15, 0, 255)
-    alpha = np.clip(np.rint((1 - (1 - opacity) ** light[3]) * 8) * 31.875, 0, 255)
+    alpha = np.clip(np.rint((1 - (1 - OPACITY) ** light[3]) * 8) * 31.875, 0, 255)
     pixels = np.zeros((height * width, 4), np.uint8)
     pixels[is_drawn] = np.concatenate([np.where(alpha > 0, colour, 0.0), alpha[None]]).T
     return pixels.reshape(height, width, 4)
