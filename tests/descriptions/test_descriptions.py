@@ -15,7 +15,7 @@ from coterie.report.build import reliability
 from coterie.report.html import Absent
 from coterie.report.json import as_dict
 from coterie.report.text import as_text
-from descriptions import checks
+from descriptions import checks, evidence
 from descriptions.checks import Description
 from descriptions.tables import Case, cases, read_values
 from report.pages import read
@@ -48,5 +48,7 @@ def describe(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", CASES)
 def test_every_number_is_that_of_the_input_file(describe, name):
     said = describe(CASES[name])
-    problems = [f"{check.__name__}: {problem}" for check in checks.OF_JOBS for problem in check(said)]
+    problems = [
+        f"{check.__name__}: {problem}" for check in (*checks.OF_JOBS, *evidence.OF_PAGES) for problem in check(said)
+    ]
     assert not problems, "\n".join(problems)
