@@ -403,6 +403,14 @@ def sentences(said: Description):
         yield f"{stated!r} for {expected}"
     if any("are weighted by" in each for each in words) != (said.weight is not None):
         yield f"weight {said.result['weight']}: {words}"
+    for each in said.result["notes"]:
+        if skipped := re.match(r"skipped as (.+): (\S.*) \(to use (?:it|them): ", each):
+            wrong = [name for name in skipped[2].split(", ") if said.result["skipped"][name] != skipped[1]]
+            if wrong:
+                yield f"{each!r}: {said.result['skipped']}"
+        for name, date in re.findall(r"(\w+) \(before (\S+)\)", each):
+            if date != said.table[name].max().date().isoformat():
+                yield f"{each!r}: {said.table[name].max()}"
     constant = {re.match(r'column "(.+)" is constant', each)[1] for each in words if "is constant" in each}
     used = [name for name in said.table.columns if said.table.loc[said.used, name].nunique() == 1]
     if constant != {

@@ -226,7 +226,10 @@ def tree(said: Description):
         (n, a), (m, b) = groups[i], groups[j]
         rest = [group for at, group in enumerate(groups) if at not in (i, j)]
         groups = [*rest, (n + m, (n * a + m * b) / (n + m))]
-    shown = [line[-1] for line in figure_rows(sections[0])][::-1]
+    lines = figure_rows(sections[0])[::-1] if len(parts) > 1 else []
+    shown = [line[-1] for line in lines]
+    if [int(line[0]) for line in lines] != list(range(len(parts), 1, -1)):
+        yield f"{lines} of {len(parts)} clusters"
     if len(parts) > 1 and not (len(shown) == len(heights) and all(map(again.agrees, shown, heights))):
         yield f"heights {shown}, not {heights}"
 
