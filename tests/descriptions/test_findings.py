@@ -72,7 +72,7 @@ def test_rows_of_clusters():
 
 def test_a_better_solution_is_one_of_all_rows():
     one, others = BLOBS[GROUP == 1].mean(axis=0), BLOBS[GROUP != 1].mean(axis=0)
-    model = KMeans(3, init=np.array([one, one + 0.1, others]), n_init=1, search="none").fit(BLOBS)
+    model = KMeans(3, init=np.stack([one + [0, 0.1], one - [0, 0.1], others]), n_init=1, search="none").fit(BLOBS)
     best = SklearnKMeans(3, n_init=20, random_state=0).fit(BLOBS).inertia_
     text = sentence(BLOBS, "above the inertia", model)
     agree(text, r"is ([\d.]+%) above .*all (\d+) rows", model.inertia_ / best - 1, 240)
