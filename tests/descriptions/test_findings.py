@@ -16,6 +16,7 @@ rng = np.random.default_rng(0)
 GROUP = np.arange(240) % 3
 BLOBS = rng.normal(5.0 * np.stack([GROUP, GROUP == 1], axis=1), 0.8)
 GAPS = np.where(np.arange(480).reshape(240, 2) % 37 == 3, np.nan, BLOBS)
+UP = np.array([0, 0.1])
 SMALL = np.r_[np.zeros(237, int), 1, 1, 1]
 
 
@@ -72,7 +73,7 @@ def test_rows_of_clusters():
 
 def test_a_better_solution_is_one_of_all_rows():
     one, others = BLOBS[GROUP == 1].mean(axis=0), BLOBS[GROUP != 1].mean(axis=0)
-    model = KMeans(3, init=np.stack([one + [0, 0.1], one - [0, 0.1], others]), n_init=1, search="none").fit(BLOBS)
+    model = KMeans(3, init=np.stack([one + UP, one - UP, others]), n_init=1, search="none").fit(BLOBS)
     best = SklearnKMeans(3, n_init=20, random_state=0).fit(BLOBS).inertia_
     text = sentence(BLOBS, "above the inertia", model)
     agree(text, r"is ([\d.]+%) above .*all (\d+) rows", model.inertia_ / best - 1, 240)

@@ -63,8 +63,8 @@ def _missing_codes(columns: dict[str, NDArray[np.float64]]) -> Iterator[str]:
     if found:
         described = ", ".join(f"{code} in {first_names(names)}" for code, names in found.items())
         yield (
-            f"numbers {'far ' if are_far else ''}outside of all others may be codes for missing values: {described}. If so, add --na-values "
-            f"{','.join(found)} and use --missing. {PAGE}"
+            f"numbers {'far ' if are_far else ''}outside of all others may be codes for missing values: {described}. "
+            f"If so, add --na-values {','.join(found)} and use --missing. {PAGE}"
         )
 
 
