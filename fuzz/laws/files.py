@@ -145,6 +145,11 @@ def large_table(draw: Draw, path: Path) -> None:
             part.write(bytes(1 << 16))
     else:
         frame = pl.select(pl.repeat(1, n, dtype=pl.Int8).alias("a"), pl.repeat(0.5, n, dtype=pl.Float32).alias("b"))
+        if draw.happens(0.6):  # rows that are long, or share a text
+            kind = draw.one_of([pl.List(pl.Int8), pl.String, pl.Categorical])
+            row = [1] * draw.one_of([300, 10**6]) if kind == pl.List else "x" * draw.one_of([5000, 10**5])
+            frame = frame.head(200 if kind == pl.List else 10**5)
+            frame = frame.with_columns(pl.Series("c", [row], dtype=kind).new_from_index(0, frame.height))
         frame.write_parquet(path) if path.suffix == ".parquet" else frame.write_ipc(path, compression="zstd")
 
 

@@ -13,7 +13,7 @@ pytest.importorskip("fuzz.app")
 
 from coterie import interrupts
 from coterie.app.server import Server
-from coterie.app.store import Workspace
+from coterie.app.store import OTHER_RESULT, Workspace
 from fuzz.app import App, drawn_request
 from fuzz.draw import HypothesisDraw
 from fuzz.laws.app import folders, prepare, require_same_workspace
@@ -144,6 +144,23 @@ def test_a_workspace_that_an_older_version_left_unreadable_says_so(tmp_path, cha
         assert client.post("/api/open", {"demo": "moons"}).json["table"]["name"] == "moons.csv"
 
 
+def test_a_stored_result_of_another_model_is_an_error_and_not_a_bug(tmp_path):
+    with Server(state=tmp_path, folder=tmp_path) as server:
+        client = Client(server.port, server.token)
+        client.workspace()
+        client.post("/api/open", {"demo": "moons"})
+        client.fit(algorithm="ward", k=2)
+        info = server.loader.session().workspace.folder / "runs" / "r1" / "info.json"
+    info.write_text(json.dumps({**json.loads(info.read_bytes()), "iterations": 3}))
+    with Server(state=tmp_path, folder=tmp_path) as server:
+        client = Client(server.port, server.token)
+        assert client.workspace()["runs"][0]["status"] == "done"
+        for name in ("labels", "tree", "clusters/0"):
+            answer = client.ask("GET", f"/api/runs/r1/{name}")
+            assert (answer.status, answer.error["message"]) == (409, OTHER_RESULT)
+        assert client.fit(algorithm="ward", k=2)["k"] == 2
+
+
 @pytest.fixture
 def foreign(tmp_path):
     """A table whose file name is not UTF-8, where the file system has such names."""
@@ -220,3 +237,23 @@ def test_cancelling_before_there_is_a_result_has_none(penguins, monkeypatch):
     assert endless.cancelled(penguins, penguins.start(algorithm="kmeans", k=3))["status"] == "cancelled"
     monkeypatch.undo()
     assert penguins.fit(algorithm="kmeans", k=3)["k"] == 3
+
+
+@pytest.mark.parametrize("kind", ["choose", "fit"])
+def test_cancelling_while_an_earlier_comparison_is_repeated_stores_no_part_of_it(tmp_path, monkeypatch, kind):
+    from coterie.selection.choose_k_criteria import CRITERIA
+
+    with Server(state=tmp_path, folder=tmp_path) as server:
+        client = Client(server.port, server.token)
+        client.workspace()
+        client.post("/api/open", {"demo": "moons"})
+        run = client.fit(algorithm="kmeans", k=[1, 5], kind=kind, budget="quick")["id"]
+    with Server(state=tmp_path, folder=tmp_path) as server:
+        client = Client(server.port, server.token)
+        client.workspace()
+        with monkeypatch.context() as patch:
+            patch.setitem(CRITERIA, "silhouette", endless := Endless())
+            opened = client.post(f"/api/runs/{run}/open-k", {"k": 3}).json["id"]
+            assert endless.cancelled(client, opened)["status"] == "cancelled"
+        view = client.wait(client.post(f"/api/runs/{run}/open-k", {"k": 3}).json["id"])
+        assert (view["status"], view["k"], view["stopped"]) == ("done", 3, False)

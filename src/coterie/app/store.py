@@ -34,6 +34,7 @@ MAX_UNPACKED = 4 << 30  # bytes of a workspace file
 MAX_STATE = 256 << 20  # bytes of a JSON file in it
 MEMBERS = re.compile(r"workspace\.json|runs/r[0-9]{1,9}/(info\.json|labels\.npy|model\.safetensors)|table/[^/\\]+")
 DAMAGED = "the file is not a workspace of coterie app, or it is damaged."
+OTHER_RESULT = "The stored result does not belong to this table: run it again."
 SUFFIX = ".coterie"
 
 
@@ -128,7 +129,7 @@ class Workspace:
             if labels.shape != (n_rows,) or labels.dtype.kind not in "iu" or labels.min() < -1 or labels.max() >= k:
                 raise ValueError("not labels of these rows")
         except Exception as error:  # the parser of NumPy's header raises errors of many kinds
-            raise FieldError("The stored result does not belong to this table: run it again.", "run", 409) from error
+            raise FieldError(OTHER_RESULT, "run", 409) from error
         return np.array(labels)
 
     def run_model(self, run_id: str) -> Any:

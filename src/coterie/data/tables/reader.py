@@ -221,7 +221,7 @@ def read(
 def _memory_needed(path: Path) -> float:
     """Upper bound of the bytes that a table takes, with the numbers and the matrix."""
     suffix, size = path.suffix.lower(), path.stat().st_size
-    decoded = 2 * frame_size(path)[2] if suffix in BINARY else 0.0
+    decoded = 2 * frame_size(path) if suffix in BINARY else 0.0
     return max(decoded, size * MEMORY_FACTORS.get(suffix, TEXT_MEMORY_FACTOR))
 
 
