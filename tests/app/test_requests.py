@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 pytest.importorskip("fuzz.app")
 
+from starlette.requests import ClientDisconnect
+
 from coterie import interrupts
 from coterie.app.server import Server
 from coterie.app.store import OTHER_RESULT, Workspace
@@ -85,6 +87,17 @@ def test_a_value_that_is_not_declared_is_named_with_what_is_expected(penguins, p
     ]
 
 
+def test_a_page_that_is_closed_while_it_sends_is_no_bug(app, monkeypatch):
+    async def stream(_):
+        yield b"{"
+        raise ClientDisconnect
+
+    monkeypatch.setattr("starlette.requests.Request.stream", stream)
+    for path in ("/api/runs", "/api/upload?name=t.csv", "/api/workspace/open"):
+        answer = app.post(path, {})
+        assert (answer.status, answer.json["error"]["message"]) == (400, "The request is incomplete.")
+
+
 def test_a_change_that_cannot_be_stored_does_not_happen(penguins, monkeypatch):
     before = penguins.workspace()
 
@@ -125,6 +138,9 @@ def edit_stored(workspace, change):
         (lambda now: now["runs"][0]["options"].update(tol=float("nan")), "tol must be a finite number"),
         (lambda now: now["runs"][0].update(id="../r1"), "id must be the id of a run"),
         (lambda now: now["columns"].update(nothing={}), 'no column "nothing"'),
+        (lambda now: now["runs"][0].update(parent="r1", kind="merge", groups=[0, 0]), "it is damaged"),
+        (lambda now: now["runs"].append(now["runs"][0]), "it is damaged"),
+        (lambda now: now.update(current="r7"), "it is damaged"),
     ],
 )
 def test_a_workspace_that_an_older_version_left_unreadable_says_so(tmp_path, change, words):

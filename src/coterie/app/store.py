@@ -88,6 +88,8 @@ class Workspace:
                 raise InputError("the workspace was written by a newer version of coterie: update coterie.")
             content = checked(WORKSPACE, content, "workspace")
             source, history = Source(**content["source"]), History.from_dict(content["history"])
+            if not all(state.is_consistent for state in history.states):
+                raise ValueError("inconsistent runs")
         except FieldError as error:
             raise InputError(
                 f"the workspace cannot be opened: an older version of coterie wrote it, or it is damaged ({error}) "

@@ -104,11 +104,14 @@ def test_embeddings_are_read(tmp_path):
     assert read(lists(tmp_path / "t.parquet", 300)).columns == [*(f"v_{i}" for i in range(300)), "x"]
 
 
-@pytest.mark.parametrize("dtype", [pl.String, pl.Categorical])
-def test_a_text_that_rows_share_is_counted_for_each_row(tmp_path, monkeypatch, dtype):
+@pytest.mark.parametrize(
+    "dtype, length, n_rows, size", [(pl.String, 5000, 20_000, "100 MB"), (pl.Categorical, 100_000, 60_000, "6 GB")]
+)
+def test_a_text_that_rows_share_is_counted_for_each_row(tmp_path, monkeypatch, dtype, length, n_rows, size):
     path = tmp_path / "t.parquet"
-    pl.DataFrame({"t": pl.Series(["x" * 5000] * 20_000, dtype=dtype), "x": np.arange(2e4) % 7}).write_parquet(path)
+    texts = pl.Series("t", ["x" * length], dtype=dtype).new_from_index(0, n_rows)
+    pl.DataFrame({"t": texts, "x": np.arange(n_rows) % 7}).write_parquet(path)
     assert path.stat().st_size < 1_000_000
     monkeypatch.setattr(machine, "free_memory", lambda: 50_000_000)
-    with pytest.raises(InputError, match=r"20,000 rows and 2 columns, which take about 100 MB of memory"):
+    with pytest.raises(InputError, match=rf"{n_rows:,} rows and 2 columns, which take about {size} of memory"):
         read(path)

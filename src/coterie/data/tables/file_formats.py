@@ -16,7 +16,8 @@ def _binary_frame(path: Path) -> pl.DataFrame:
     frame = pl.read_parquet(path, glob=False) if path.suffix.lower() == ".parquet" else pl.read_ipc(path)
     lengths = [column.str.len_bytes() for column in frame if column.dtype == pl.String]
     lengths += [column.cat.len_bytes() for column in frame if column.dtype in (pl.Categorical, pl.Enum)]
-    check_rows(path, *frame.shape, float(sum(each.sum() or 0 for each in lengths)))  # rows may share a text
+    nbytes = sum(float(each.cast(pl.Float64).sum()) for each in lengths)  # rows may share a text
+    check_rows(path, *frame.shape, nbytes)
     return flatten(frame)
 
 
