@@ -210,9 +210,8 @@ def read(
         else:
             source = scan(path, header_row)
             check_rows(path, source.n_rows, len(source.schema), float(ROW * source.n_rows))
-            table = BatchedTable(
-                path, source.schema, source.n_rows, (*notes, *source.notes), source, batch_rows, header_row=header_row
-            )
+            batch_rows, notes = min(batch_rows, max(1, source.n_rows)), (*notes, *source.notes)
+            table = BatchedTable(path, source.schema, source.n_rows, notes, source, batch_rows, header_row=header_row)
     if table.n_rows == 0:
         raise InputError(f"{table.name} has no rows.")
     return table
