@@ -105,7 +105,7 @@ def test_embeddings_are_read(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "dtype, length, n_rows, size", [(pl.String, 5000, 20_000, "100 MB"), (pl.Categorical, 100_000, 60_000, "6 GB")]
+    "dtype, length, n_rows, size", [(pl.String, 5000, 20_000, "100 MB"), (pl.Categorical, 100_000, 60_000, "24 GB")]
 )
 def test_a_text_that_rows_share_is_counted_for_each_row(tmp_path, monkeypatch, dtype, length, n_rows, size):
     path = tmp_path / "t.parquet"

@@ -11,11 +11,13 @@ from coterie.data.tables.table_size import check_rows
 from coterie.data.tables.vector_columns import flatten
 from coterie.data.tables.workbooks import read_workbook
 
+COPIES = 4  # of the text of categories, for each row, while columns are described
+
 
 def _binary_frame(path: Path) -> pl.DataFrame:
     frame = pl.read_parquet(path, glob=False) if path.suffix.lower() == ".parquet" else pl.read_ipc(path)
     lengths = [column.str.len_bytes() for column in frame if column.dtype == pl.String]
-    lengths += [column.cat.len_bytes() for column in frame if column.dtype in (pl.Categorical, pl.Enum)]
+    lengths += COPIES * [column.cat.len_bytes() for column in frame if column.dtype in (pl.Categorical, pl.Enum)]
     nbytes = sum(float(each.cast(pl.Float64).sum()) for each in lengths)  # rows may share a text
     check_rows(path, *frame.shape, nbytes)
     return flatten(frame)
