@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import tempfile
+import time
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from fuzz.finding import require
 from fuzz.law import Case, law
 
 REQUESTS = 60  # of a case
+SLOWEST = 10.0  # seconds of an answer that takes milliseconds, on a machine with other work
 VIEWS = ("", "/labels", "/trace", "/tree", "/clusters/0", "/charts/profiles", "/charts/cards", "/charts/convergence")
 NAMES = (
     "../out.txt", "/tmp/out.txt", "runs/../../out.txt", "table/../../out.csv", "table/..", "table/a\\..\\b.csv",
@@ -34,7 +36,9 @@ def a_request_is_answered_and_what_is_stored_opens_again(case: Case) -> None:
                 request = drawn_request(case.draw)
                 case.note(str(request))
                 app.ask(request)
+                asked_at = time.monotonic()
                 view = app.workspace()
+                require(time.monotonic() - asked_at < SLOWEST, f"GET /api/workspace is slow after {request}")
         finally:
             app.close()
         require_same_workspace(state, start, app, view)

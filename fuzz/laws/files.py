@@ -29,7 +29,14 @@ CELLS = (
 )  # fmt: skip
 MARKS = (None, None, "", "(blank)", "n/a", "-", "?", "NaN", "null", "#REF!")
 NAMES = ("date", "x", "a=b", "é", "cluster", "id", " y ", "1", "-k", "profit --net of -k 3", 'q"uote', "select")
-QUERIES = ("select * from data", "select * from data limit 5", "select count(*) as n from data", "select 1", "drop x")
+QUERIES = (
+    "select * from data",
+    "select * from data limit 5",
+    "select count(*) as n from data",
+    "select 1",
+    "drop x",
+    "select *, interval 1 day as i, [1, 2] as l, {'a': 1} as s from data",
+)
 OUTPUTS = {
     "--report": "r.html",
     "--profiles": "p.csv",
@@ -38,7 +45,8 @@ OUTPUTS = {
     "--model": "m.safetensors",
 }
 VALUES: dict[Any, tuple[str, ...]] = {
-    int: ("1", "2", "5", "30"), float: ("0.5", "1.5"), str: ("standard", "none", "euclidean"), "-k": ("1", "2", "2:4"),
+    int: ("1", "2", "5", "30", "9" * 25), float: ("0.5", "1.5", "1e308"), str: ("standard", "none", "euclidean"),
+    "-k": ("1", "2", "2", "2:4", "2:4", "2:99999999999"),
 }  # fmt: skip
 NOT_HERE = ("--device", "--engine", "--checkpoint", "--output")
 SMALL = 3 << 30  # bytes of address space of a command
@@ -145,6 +153,11 @@ def large_table(draw: Draw, path: Path) -> None:
             part.write(bytes(1 << 16))
     else:
         frame = pl.select(pl.repeat(1, n, dtype=pl.Int8).alias("a"), pl.repeat(0.5, n, dtype=pl.Float32).alias("b"))
+        if draw.happens(0.6):  # rows that are long, or share a text
+            kind = draw.one_of([pl.List(pl.Int8), pl.String, pl.Categorical])
+            row = [1] * draw.one_of([300, 10**6]) if kind == pl.List else "x" * draw.one_of([5000, 10**5])
+            frame = frame.head(200 if kind == pl.List else 10**5)
+            frame = frame.with_columns(pl.Series("c", [row], dtype=kind).new_from_index(0, frame.height))
         frame.write_parquet(path) if path.suffix == ".parquet" else frame.write_ipc(path, compression="zstd")
 
 

@@ -55,11 +55,11 @@ class Request:
     @contextmanager
     def listening(self) -> Iterator[None]:
         """Context in which this request interrupts the computation of this thread."""
-        self.thread, _thread.request = threading.get_ident(), self
+        previous, _thread.request, self.thread = _thread.request, self, threading.get_ident()
         try:
             yield
         finally:
-            _thread.request = None
+            _thread.request = previous
 
 
 class _Thread(threading.local):

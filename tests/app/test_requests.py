@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 
 pytest.importorskip("fuzz.app")
 
+from starlette.requests import ClientDisconnect
+
 from coterie import interrupts
 from coterie.app.server import Server
-from coterie.app.store import Workspace
+from coterie.app.store import OTHER_RESULT, Workspace
 from fuzz.app import App, drawn_request
 from fuzz.draw import HypothesisDraw
 from fuzz.laws.app import folders, prepare, require_same_workspace
@@ -85,6 +87,17 @@ def test_a_value_that_is_not_declared_is_named_with_what_is_expected(penguins, p
     ]
 
 
+def test_a_page_that_is_closed_while_it_sends_is_no_bug(app, monkeypatch):
+    async def stream(_):
+        yield b"{"
+        raise ClientDisconnect
+
+    monkeypatch.setattr("starlette.requests.Request.stream", stream)
+    for path in ("/api/runs", "/api/upload?name=t.csv", "/api/workspace/open"):
+        answer = app.post(path, {})
+        assert (answer.status, answer.json["error"]["message"]) == (400, "The request is incomplete.")
+
+
 def test_a_change_that_cannot_be_stored_does_not_happen(penguins, monkeypatch):
     before = penguins.workspace()
 
@@ -125,6 +138,9 @@ def edit_stored(workspace, change):
         (lambda now: now["runs"][0]["options"].update(tol=float("nan")), "tol must be a finite number"),
         (lambda now: now["runs"][0].update(id="../r1"), "id must be the id of a run"),
         (lambda now: now["columns"].update(nothing={}), 'no column "nothing"'),
+        (lambda now: now["runs"][0].update(parent="r1", kind="merge", groups=[0, 0]), "it is damaged"),
+        (lambda now: now["runs"].append(now["runs"][0]), "it is damaged"),
+        (lambda now: now.update(current="r7"), "it is damaged"),
     ],
 )
 def test_a_workspace_that_an_older_version_left_unreadable_says_so(tmp_path, change, words):
@@ -142,6 +158,23 @@ def test_a_workspace_that_an_older_version_left_unreadable_says_so(tmp_path, cha
         assert words in view["problem"]["message"]
         assert words in client.post("/api/open", {"recent": workspace.id}, 400).error["message"]
         assert client.post("/api/open", {"demo": "moons"}).json["table"]["name"] == "moons.csv"
+
+
+def test_a_stored_result_of_another_model_is_an_error_and_not_a_bug(tmp_path):
+    with Server(state=tmp_path, folder=tmp_path) as server:
+        client = Client(server.port, server.token)
+        client.workspace()
+        client.post("/api/open", {"demo": "moons"})
+        client.fit(algorithm="ward", k=2)
+        info = server.loader.session().workspace.folder / "runs" / "r1" / "info.json"
+    info.write_text(json.dumps({**json.loads(info.read_bytes()), "iterations": 3}))
+    with Server(state=tmp_path, folder=tmp_path) as server:
+        client = Client(server.port, server.token)
+        assert client.workspace()["runs"][0]["status"] == "done"
+        for name in ("labels", "tree", "clusters/0"):
+            answer = client.ask("GET", f"/api/runs/r1/{name}")
+            assert (answer.status, answer.error["message"]) == (409, OTHER_RESULT)
+        assert client.fit(algorithm="ward", k=2)["k"] == 2
 
 
 @pytest.fixture
@@ -220,3 +253,23 @@ def test_cancelling_before_there_is_a_result_has_none(penguins, monkeypatch):
     assert endless.cancelled(penguins, penguins.start(algorithm="kmeans", k=3))["status"] == "cancelled"
     monkeypatch.undo()
     assert penguins.fit(algorithm="kmeans", k=3)["k"] == 3
+
+
+@pytest.mark.parametrize("kind", ["choose", "fit"])
+def test_cancelling_while_an_earlier_comparison_is_repeated_stores_no_part_of_it(tmp_path, monkeypatch, kind):
+    from coterie.selection.choose_k_criteria import CRITERIA
+
+    with Server(state=tmp_path, folder=tmp_path) as server:
+        client = Client(server.port, server.token)
+        client.workspace()
+        client.post("/api/open", {"demo": "moons"})
+        run = client.fit(algorithm="kmeans", k=[1, 5], kind=kind, budget="quick")["id"]
+    with Server(state=tmp_path, folder=tmp_path) as server:
+        client = Client(server.port, server.token)
+        client.workspace()
+        with monkeypatch.context() as patch:
+            patch.setitem(CRITERIA, "silhouette", endless := Endless())
+            opened = client.post(f"/api/runs/{run}/open-k", {"k": 3}).json["id"]
+            assert endless.cancelled(client, opened)["status"] == "cancelled"
+        view = client.wait(client.post(f"/api/runs/{run}/open-k", {"k": 3}).json["id"])
+        assert (view["status"], view["k"], view["stopped"]) == ("done", 3, False)

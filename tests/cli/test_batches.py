@@ -98,6 +98,7 @@ def test_every_algorithm_takes_rows_that_lie_on_disk(folder, capsys, name):
     how = ["fit", "blobs.csv", "-a", name, *([] if ALGORITHMS[name].finds_k else ["-k", "3"]), "-o"]
     whole = done(capsys, *how, "whole.parquet")
     assert done(capsys, *how, "b.parquet", "--batch-rows", "13") == whole
+    assert done(capsys, *how, "b.parquet", "--batch-rows", f"1{30 * '0'}", "--force") == whole
     assert pl.read_parquet("b.parquet").equals(pl.read_parquet("whole.parquet"))
 
 

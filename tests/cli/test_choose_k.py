@@ -69,6 +69,7 @@ def test_clusters_of_another_algorithm_can_be_judged(blobs, capsys):
         (["--criteria", "silhuette"], 2, "silhouette"),
         (["--budget", "huge"], 2, "quick"),
         (["-k", "2:900"], 3, "use ks <= 200"),
+        (["-k", "2:100000000000"], 2, "use a smaller range"),
         (["-a", "mixture"], 2, "for example -k 3"),
     ],
 )

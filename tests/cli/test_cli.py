@@ -110,6 +110,11 @@ def test_every_demo_table_can_be_read_as_it_is_written(folder, capsys, name):
             3,
             "more clusters than there are rows (342)",
         ),
+        (
+            ["fit", "penguins.csv", "-k", "2:100000000000", "--missing", "drop"],
+            3,
+            "-k 100,000,000,000 asks for more clusters than there are rows (342)",
+        ),
         (["fit", "penguins.csv", "-k", "six"], 2, 'Error: -k takes a number (8), a range (2:12) or auto, not "six".'),
         (["fit", "penguins.csv", "-k", "12:2"], 2, "Error: -k 12:2 is not a range"),
         (["fit", "penguins.csv", "-k", "0"], 2, "at least 1"),

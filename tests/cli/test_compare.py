@@ -54,6 +54,7 @@ def test_without_a_number_the_recommended_one_is_run(blobs, capsys):
     [
         (["-a", "kmeans", "-a", "mixture", "-k", "3"], 2, "mixture cannot be compared"),
         (["-a", "kmeans", "-k", "121"], 3, "more clusters than there are rows (120)"),
+        (["-a", "kmeans", "-k", "2:100000000000"], 3, "more clusters than there are rows (120)"),
         (["-a", "kmeans", "--missing", "ignore", "-k", "3"], 2, "--missing ignore"),
     ],
 )

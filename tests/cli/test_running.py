@@ -281,3 +281,13 @@ def test_json_has_no_infinity(folder, capsys):
         raise AssertionError(constant)
 
     assert json.loads(capsys.readouterr().out, parse_constant=fail)
+
+
+def test_too_little_memory_is_no_bug(folder, capsys, monkeypatch):
+    def full(*_, **__):
+        raise MemoryError
+
+    (folder / "t.csv").write_text("a,b\n1,2\n3,4\n5,9\n")
+    monkeypatch.setattr("coterie.jobs.fit_job.fit_clusters", full)
+    assert main(["fit", "t.csv", "-k", "2"]) == 3
+    assert "not enough memory" in capsys.readouterr().err

@@ -83,3 +83,8 @@ def test_a_relation_is_fitted_like_its_rows(database):
         model = KMeans(2, random_state=0).fit(relation)
         assert model.feature_names_in_.tolist() == ["a", "b"]
         assert model.labels_.tolist() == KMeans(2, random_state=0).fit(ROWS[["a", "b"]]).labels_.tolist()
+
+
+def test_a_column_of_a_type_that_no_frame_has_is_an_error_in_words(database, capsys):
+    assert main(["fit", "sales.db", "--sql", "SELECT a, INTERVAL 1 MONTH AS m FROM orders", "-k", "2"]) == 3
+    assert "cannot read the table" in capsys.readouterr().err

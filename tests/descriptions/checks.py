@@ -17,7 +17,7 @@ from report.pages import Node
 
 NOTABLE = 0.5  # standard deviations above which a column is named
 # ``employees −0.9 s.d.`` on the terminal, ``employees 8.44 (−0.9 s.d.)`` on the page
-DEVIATION = re.compile(r"(\S+)(?: (?P<mean>\S+))? \(?(?P<d>[−+][\d.]+) s\.d\.\)?(?: \(mean .*\))?")
+DEVIATION = re.compile(r"(\S+)(?: (?P<mean>\S+))? \(?(?P<d>[−+][\d.]+) s\.d\.\)?(?: \(mean (?P<date>\S+)\))?")
 TRAITS = 3  # columns that are named, at most
 
 
@@ -65,18 +65,23 @@ class Description:
 
     @cached_property
     def X(self) -> np.ndarray | None:
-        """The rows that are used, prepared without coterie: with the default options only."""
-        options = self.case.options
-        is_default = self.result["method"] == "kmeans" and self.weight is None and "scale" not in options
-        if not is_default or options.get("missing") == "ignore":
+        """The rows that are used, prepared without coterie; None if categories or missing values stay."""
+        options, used = self.case.options, self.table[self.used]
+        if options.get("missing") == "ignore":
             return None
         columns, categories = self.result["columns"], self.result["categories"]
-        return again.prepared(self.table[self.used], columns, categories, options.get("missing", ""), self.transforms)
+        missing, scale = options.get("missing", ""), options.get("scale", "standard")
+        return again.prepared(used, columns, categories, missing, self.transforms, scale, self.weight)
 
     @cached_property
-    def silhouettes(self) -> np.ndarray | None:
-        labels = self.labels[self.used]
-        return None if self.X is None or labels.nunique() < 2 else silhouette_samples(self.X, labels)
+    def silhouettes(self) -> pd.Series | None:
+        """Of the rows in clusters, of which weighted ones are in the table as often as their weight says."""
+        index = again.repeated(self.labels[self.used & self.members], self.weight).index
+        labels = self.labels.loc[index]
+        if self.X is None or labels.nunique() < 2:
+            return None
+        X = pd.DataFrame(self.X, index=self.table.index[self.used]).loc[index]
+        return pd.Series(silhouette_samples(X, labels), index)
 
     def rows_of(self, cluster: dict[str, Any]) -> pd.Series:
         return self.labels == cluster["cluster"]
@@ -117,6 +122,12 @@ class Description:
             return [], []
         table = figure.all("table", cls="numbers")[-1]
         return [cell.text for cell in table.all("th")], table.rows()
+
+
+def card(said: Description, label: str) -> str:
+    """The number on a card of the page."""
+    cards = {card.one(cls="label").text: card.one(cls="value").text for card in said.page.all(cls="card")}
+    return cards.get(label, "–")
 
 
 def sizes(said: Description):
@@ -328,12 +339,14 @@ def _traits(said: Description, one: dict[str, Any], text: str):
         if share := re.fullmatch(r"(.+?): +(?:(\S+) )?(\d+%), overall (\d+%)", part):
             key = share[1] if share[2] is None else f"{share[1]}={share[2]}"
             numbers = (share[3], said.mean(key, rows)), (share[4], said.mean(key, said.members))
-        elif deviation := re.fullmatch(
-            r"(\S+)(?: (?P<mean>\S+))? \(?(?P<d>[−+][\d.]+) s\.d\.\)?(?: \(mean .*\))?", part
-        ):
-            key = deviation[1]
+        elif deviation := DEVIATION.fullmatch(part):
+            key, date = deviation[1], deviation["date"] or deviation["mean"]
             numbers = ((deviation["d"], said.difference(key, rows)),)
-            if deviation["mean"] and not pd.api.types.is_datetime64_any_dtype(said.table[key]):
+            if key in said.table and pd.api.types.is_datetime64_any_dtype(said.table[key]):
+                mean = pd.Timestamp("1970-01-01") + pd.Timedelta(days=again.mean(said.table[key][rows], said.weight))
+                if date != mean.date().isoformat():
+                    yield f"{part!r}: the mean is {mean}"
+            elif deviation["mean"]:
                 numbers += ((deviation["mean"], said.mean(key, rows)),)
         else:
             yield f"unknown words {part!r}"
@@ -390,6 +403,14 @@ def sentences(said: Description):
         yield f"{stated!r} for {expected}"
     if any("are weighted by" in each for each in words) != (said.weight is not None):
         yield f"weight {said.result['weight']}: {words}"
+    for each in said.result["notes"]:
+        if skipped := re.match(r"skipped as (.+): (\S.*) \(to use (?:it|them): ", each):
+            wrong = [name for name in skipped[2].split(", ") if said.result["skipped"][name] != skipped[1]]
+            if wrong:
+                yield f"{each!r}: {said.result['skipped']}"
+        for name, date in re.findall(r"(\w+) \(before (\S+)\)", each):
+            if date != said.table[name].max().date().isoformat():
+                yield f"{each!r}: {said.table[name].max()}"
     constant = {re.match(r'column "(.+)" is constant', each)[1] for each in words if "is constant" in each}
     used = [name for name in said.table.columns if said.table.loc[said.used, name].nunique() == 1]
     if constant != {
@@ -410,21 +431,24 @@ def sentences(said: Description):
 
 
 def separation(said: Description):
-    """Silhouettes and inertia, of rows prepared without coterie: with the default options only."""
+    """Silhouettes and inertia."""
     if said.X is None:
         return
-    X, labels = said.X, said.labels[said.used].to_numpy()
-    within = sum(((X[labels == j] - X[labels == j].mean(axis=0)) ** 2).sum() for j in np.unique(labels))
-    if not np.isclose(said.result["scores"]["inertia"], within, rtol=1e-6):
+    members = said.members[said.used].to_numpy()
+    X, labels, mass = (np.asarray(each)[members] for each in (said.X, said.labels[said.used], said.mass[said.used]))
+    within = sum(_squares(X[labels == j], mass[labels == j]) for j in np.unique(labels))
+    if said.page.all(cls="card") and not again.agrees(card(said, "variance explained"), 1 - within / _squares(X, mass)):
+        yield f"variance explained {card(said, 'variance explained')}"
+    if said.result["method"] == "kmeans" and not np.isclose(said.result["scores"]["inertia"], within, rtol=1e-6):
         yield f"inertia {said.result['scores']['inertia']}, not {within}"
-    explained = next((card.one(cls="value").text for card in said.page.all(cls="card")
-                      if card.one(cls="label").text == "variance explained"), "–")  # fmt: skip
-    if not again.agrees(explained, 1 - within / ((X - X.mean(axis=0)) ** 2).sum()):
-        yield f"variance explained {explained}"
-    if said.silhouettes is not None:
-        for one in said.result["clusters"]:
-            if not np.isclose(one["silhouette"], said.silhouettes[labels == one["cluster"]].mean(), atol=1e-6):
-                yield f"silhouette of cluster {one['cluster']} is {one['silhouette']}"
+    for one in said.result["clusters"] if said.silhouettes is not None else ():
+        mean = said.silhouettes[said.labels.loc[said.silhouettes.index] == one["cluster"]].mean()
+        if not np.isclose(one["silhouette"], mean, atol=1e-6):
+            yield f"silhouette of cluster {one['cluster']} is {one['silhouette']}, not {mean}"
+
+
+def _squares(X: np.ndarray, mass: np.ndarray) -> float:
+    return float(mass @ ((X - np.average(X, axis=0, weights=mass)) ** 2).sum(axis=1))
 
 
 SHARED = (sizes, differences, rules, chart_of_means, quantiles, shares, separation)  # by jobs and the app

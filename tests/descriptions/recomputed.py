@@ -102,17 +102,33 @@ def _value(text: str, column: pd.Series) -> object:
 
 
 def prepared(
-    table: pd.DataFrame, columns: Sequence[str], categories: Sequence[str], missing: str, transforms: dict[str, str]
+    table: pd.DataFrame,
+    columns: Sequence[str],
+    categories: Sequence[str],
+    missing: str,
+    transforms: dict[str, str],
+    scale: str = "standard",
+    weight: pd.Series | None = None,
 ) -> np.ndarray:
-    """The rows as a fit with the default scaling sees them: filled, transformed, standardised, one-hot."""
+    """The rows as a fit sees them: filled, transformed, scaled, one-hot."""
     parts = []
     for name in columns:
         values = numbers(table[name])
         if missing in ("mean", "median"):
-            values = values.fillna(getattr(values, missing)())
+            values = values.fillna(mean(values, weight) if missing == "mean" else quantile(values, 0.5, weight))
         if name in transforms:
             values = TRANSFORMS[transforms[name]](values)
-        parts.append(((values - values.mean()) / values.std(ddof=0)).to_numpy())
+        parts.append(_scaled(values, scale, weight).to_numpy())
     for name in categories:
         parts += [(table[name] == value).to_numpy(dtype=float) for value in sorted(table[name].dropna().unique())]
     return np.column_stack(parts)
+
+
+def _scaled(values: pd.Series, scale: str, weight: pd.Series | None) -> pd.Series:
+    low, middle, high = (quantile(values, probability, weight) for probability in (0.25, 0.5, 0.75))
+    return {
+        "standard": lambda: (values - mean(values, weight)) / np.std(repeated(values, weight)),
+        "minmax": lambda: (values - values.min()) / (values.max() - values.min()),
+        "robust": lambda: (values - middle) / (high - low),
+        "none": lambda: values,
+    }[scale]()

@@ -17,6 +17,7 @@ from coterie import jobs
 from coterie.jobs import Job, fit_job
 from coterie.report.json import as_dict
 from coterie.report.text import as_text
+from descriptions import evidence
 from descriptions import recomputed as again
 from descriptions.checks import Description
 from descriptions.tables import Case, cases, measures, read_values
@@ -29,7 +30,6 @@ CASES = cases()
 NAMES = ("plain", "customers", "skewed, even", "dates, XLSX", "duplicates", "one-hot by hand")
 NOISE = Case(pd.DataFrame(np.random.default_rng(0).normal(size=(80, 3)).round(3), columns=["a", "b", "c"]), {})
 TABLES = {name: CASES[name] for name in NAMES} | {"noise only": NOISE, "far apart": Case(10 * measures(90, 3), {})}
-DEGREES = {0.7: "are well separated", 0.5: "are separated, with some", 0.25: "touch or overlap", -1: "are hardly"}
 STABLE = {0.9: "are stable", 0.75: "are mostly stable", -1: "are not stable"}
 CHOSEN = {"clear": "the number is clear", "weak": "the evidence for this number is weak"}
 
@@ -58,7 +58,7 @@ def described(case: Case, folder, monkeypatch) -> tuple[Description, Any]:
 @pytest.mark.parametrize("name", TABLES)
 def test_the_choice_and_the_evidence_are_those_of_the_rows(name, tmp_path, monkeypatch):
     said, details = described(TABLES[name], tmp_path, monkeypatch)
-    checks = (table_of_k, words_about_k, silhouettes, resampling, typical_rows, tree)
+    checks = (table_of_k, words_about_k, resampling, evidence.silhouettes, evidence.typical_rows, evidence.tree)
     problems = [f"{check.__name__}: {problem}" for check in checks for problem in check(said)]
     for sentence in sentences_of(details):
         check_sentence(details, np.asarray(details.sweep.X), sentence)
@@ -134,47 +134,11 @@ def words_about_k(said: Description):
         and not any("is weak" in each for each in said.result["warnings"])
     ):
         yield f"{strength}: {said.result['warnings']}"
-    shown = [line[:2] for line in _numbers(page.one("section", id="number"), "Votes of the criteria")]
+    shown = [line[:2] for line in evidence.figure_rows(page.one("section", id="number"), "Votes of the criteria")]
     if {name: k for name, k in shown if k != "–"} != {
         vote["criterion"]: str(vote["k"]) for vote in choice["votes"] if vote["k"]
     }:
         yield f"votes are {shown}"
-
-
-def silhouettes(said: Description):
-    """The sentences, the card and the table about silhouettes."""
-    page = said.page
-    card = {each.one(cls="label").text: each.one(cls="value").text for each in page.all(cls="card")}
-    if card["clusters"] != str(said.result["k"]):
-        yield f"{card['clusters']} clusters"
-    sure, labels = page.one("section", id="sure").text, said.labels.to_numpy()
-    if said.silhouettes is None:
-        if "mean silhouette is" in sure or card["mean silhouette"] != "–":
-            yield sure
-        return
-    mean = said.silhouettes.mean()
-    degree = next(words for limit, words in DEGREES.items() if mean > limit)
-    if f"The clusters {degree}" not in sure or f"the mean silhouette is {mean:.2f}." not in sure:
-        yield f"mean silhouette {mean}: {sure}"
-    if not again.agrees(card["mean silhouette"], mean):
-        yield f"card {card['mean silhouette']}"
-    lowest = min(np.unique(labels), key=lambda j: said.silhouettes[labels == j].mean())
-    worst = re.search(r"Cluster (\S+) is the least separated: its mean silhouette is (\S+), and (\S+) of its", sure)
-    inside = said.silhouettes[labels == lowest]
-    if (worst is None) != (inside.mean() > 0.25):
-        yield f"nothing about cluster {lowest}, with {inside.mean()}"
-    elif worst and not (
-        worst[1] == str(lowest)
-        and again.agrees(worst[2], inside.mean())
-        and again.agrees(worst[3], (inside < 0).mean())
-    ):
-        yield worst[0]
-    for cluster, rows, shown, below in _numbers(page.one("section", id="fitting"), "Silhouettes"):
-        inside = said.silhouettes[labels == int(cluster)]
-        if int(rows) != len(inside) or not again.agrees(shown, inside.mean()):
-            yield f"cluster {cluster}: {rows} rows, {shown}"
-        if not again.agrees(below, (inside < 0).mean()):
-            yield f"cluster {cluster}: {below} below 0"
 
 
 def resampling(said: Description):
@@ -197,49 +161,3 @@ def resampling(said: Description):
     expected = np.mean([adjusted_rand_score(x, y) for x, y in combinations(labels, 2)])
     if abs(shown - expected) > 0.02 + 0.3 * (1 - expected):
         yield f"stability {shown}, not {expected}"
-
-
-def typical_rows(said: Description):
-    """The three rows that are nearest to the center of each cluster."""
-    labels = said.labels.to_numpy()
-    skipped = said.result["skipped"]
-    name = next((name for name, reason in skipped.items() if reason == "identifier"), None)
-    for row in said.page.one("table", cls="clusters").all("tr")[1:]:
-        j = int(row.one("td", cls="name").text)
-        members = np.flatnonzero(labels == j)
-        distances = ((said.X[members] - said.X[members].mean(axis=0)) ** 2).sum(axis=1)
-        shown = [text.strip() for text in row.all("td")[-1].text.split(",")]
-        rows = members[np.argsort(distances, kind="stable")[: len(shown)]]
-        by_row = {str(said.table[name][i]) if name else f"{i}": i for i in members}
-        again_shown = [distances[members == by_row[text]][0] for text in shown]
-        if not np.allclose(
-            again_shown, distances[np.isin(members, rows)][np.argsort(distances[np.isin(members, rows)])]
-        ):
-            yield f"typical rows of {j} are {shown}, not {rows}"
-
-
-def tree(said: Description):
-    """The heights of Ward's merges of the centers."""
-    sections = said.page.all("section", id="hierarchy")
-    lines = _numbers(sections[0], "") if sections else []
-    X, labels = said.X, said.labels.to_numpy()
-    groups = [X[labels == j] for j in np.unique(labels)]
-    heights = []
-    while len(groups) > 1:
-        costs = {
-            (i, j): (2 * len(a) * len(b) / (len(a) + len(b))) ** 0.5 * np.linalg.norm(a.mean(axis=0) - b.mean(axis=0))
-            for (i, a), (j, b) in combinations(enumerate(groups), 2)
-        }
-        i, j = min(costs, key=costs.get)
-        heights.append(costs[i, j])
-        groups = [g for n, g in enumerate(groups) if n not in (i, j)] + [np.concatenate([groups[i], groups[j]])]
-    shown = [line[-1] for line in lines][::-1]
-    if lines and not all(map(again.agrees, shown, heights)):
-        yield f"heights {shown}, not {heights}"
-
-
-def _numbers(section, title: str) -> list[list[str]]:
-    """The rows of the table of numbers of a figure, or of the last table of a section."""
-    figures = [each for each in section.all("figure") if each.all("h3") and each.all("h3")[0].text == title]
-    tables = (figures[0] if figures else section).all("table", cls="numbers")
-    return tables[-1].rows() if tables else []

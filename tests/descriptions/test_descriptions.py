@@ -15,12 +15,13 @@ from coterie.report.build import reliability
 from coterie.report.html import Absent
 from coterie.report.json import as_dict
 from coterie.report.text import as_text
-from descriptions import checks
+from descriptions import checks, evidence
 from descriptions.checks import Description
 from descriptions.tables import Case, cases, read_values
 from report.pages import read
 
 CASES = cases()
+CHECKS = (*checks.OF_JOBS, *evidence.OF_PAGES)
 
 
 @pytest.fixture
@@ -48,5 +49,5 @@ def describe(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", CASES)
 def test_every_number_is_that_of_the_input_file(describe, name):
     said = describe(CASES[name])
-    problems = [f"{check.__name__}: {problem}" for check in checks.OF_JOBS for problem in check(said)]
+    problems = [f"{check.__name__}: {problem}" for check in CHECKS for problem in check(said)]
     assert not problems, "\n".join(problems)

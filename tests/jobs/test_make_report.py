@@ -168,6 +168,13 @@ def test_a_column_of_labels():
     assert "clusters of the column" in page.html
 
 
+def test_a_cluster_whose_rows_have_no_weight_is_in_the_tree_and_on_the_map():
+    page = make_report(X, TRUTH, sample_weight=np.where(TRUTH == 1, 0.0, 1.0), random_state=0)
+    sections = dict(re.findall(r'<section id="(\w+)"(.*?)</section>', page.html, re.DOTALL))
+    assert "tree of the 3 centers" in sections["hierarchy"]
+    assert sections["clusters"].count('class="ids"') == 3
+
+
 def test_weights_are_used():
     page = make_report(X, TRUTH, sample_weight=np.where(TRUTH == 0, 2.0, 1.0), random_state=0)
     assert [cluster.share for cluster in page.result.clusters] == [0.5, 0.25, 0.25]

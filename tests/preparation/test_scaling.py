@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from coterie.errors import InputError
+from coterie.errors import InputError, ParameterError
 from coterie.jobs import Job, PredictJob, predict
 from coterie.preparation import scaling
 from coterie.preparation.scaling import extremes, fill_rows, means, quantiles, scale_rows
@@ -130,3 +130,12 @@ def test_differences_that_are_no_number_are_named():
     with pytest.raises(InputError, match=r'column "a" has differences above 1.8e308: divide its values by 10'):
         Job(pl.DataFrame({"a": extreme, "b": np.arange(40.0) % 7}), k=2, scale="minmax").run()
     assert Job(pl.DataFrame({"a": extreme, "b": np.arange(40.0) % 7}), k=2, scale="standard").run().rows_used == 40
+
+
+def test_a_report_cannot_draw_differences_that_are_no_number(tmp_path, recwarn):
+    extreme = np.where(np.arange(40) % 2, 1.5e308, -1.5e308)
+    table, report = pl.DataFrame({"a": extreme, "b": np.arange(40.0) % 7}), tmp_path / "r.html"
+    with pytest.raises(ParameterError, match=r"column 'a' has differences above 1.8e308: divide its values by 10"):
+        Job(table, k=2, scale="standard", report=report).run()
+    assert not [str(each.message) for each in recwarn if issubclass(each.category, RuntimeWarning)]
+    assert not report.exists()

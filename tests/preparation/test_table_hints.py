@@ -43,6 +43,16 @@ def test_repeated_codes_far_outside_are_proposed_as_missing_values(values, code,
     assert note(pl.DataFrame({"a": once, "noise": NOISE}), "codes for missing values") == ""
 
 
+def test_a_code_that_is_the_only_negative_number_of_a_wide_column_is_proposed():
+    revenue = np.exp(8 + 1.5 * NOISE)
+    assert revenue.max() > 2 * 9999
+    coded = np.where(np.arange(N) % 20 == 3, -9999, revenue)
+    text = note(pl.DataFrame({"revenue": coded, "noise": NOISE}), "codes for missing values")
+    assert text.startswith("numbers outside of all others may be codes for missing values: -9999 in revenue.")
+    for values in (np.where(np.arange(N) % 20 == 4, -3, coded), np.where(coded < 0, -9, coded)):
+        assert note(pl.DataFrame({"revenue": values, "noise": NOISE}), "codes for missing values") == ""
+
+
 @pytest.mark.parametrize("separator", [",", ";", None])
 def test_a_number_is_missing_by_request_in_a_file_a_frame_and_a_model(tmp_path, separator):
     values = np.where(np.arange(N) % 20 == 3, -9999, np.round(NOISE + 50 * (np.arange(N) % 2), 2))

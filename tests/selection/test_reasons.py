@@ -126,6 +126,11 @@ def check_sentence(result, X, sentence):
         values = [set(column[labels_of(result, judged) == j]) for j in range(judged)]
         assert len(np.unique(column)) == int(match[1]) == judged
         assert all(len(each) == 1 for each in values)
+    elif match := re.fullmatch(r"These (\d+) clusters are groups of the (\d+) values of (.*)\.", sentence):
+        column = X[:, result.columns.index(match[3])]
+        clusters = [set(labels_of(result, judged)[column == each]) for each in np.unique(column)]
+        assert len(clusters) == int(match[2]) > int(match[1]) == judged
+        assert all(len(each) == 1 for each in clusters)
     elif match := re.search(
         rf"clusters overlap: .* silhouette is {NUMBER}, and data without clusters reach {NUMBER}", sentence
     ):
@@ -175,6 +180,43 @@ def test_a_column_of_two_values_that_decides_is_named():
     result = choose_k(X, budget="quick", random_state=0)
     assert (result.recommended, result.strength) == (2, "weak")
     assert "These 2 clusters are the values of Newsletter." in result.reasons
+
+
+@pytest.mark.parametrize(
+    "values, k, strength, words",
+    [
+        ([[1, 0, 0], [0, 1, 0], [0, 0, 1]], 3, "weak", "These 3 clusters are the values of plan."),
+        ([[0], [2], [2.2]], 2, "weak", "These 2 clusters are groups of the 3 values of plan."),
+        ([[0], [1]], 2, "weak", "These 2 clusters are the values of plan."),
+    ],
+)
+def test_a_category_and_a_column_of_few_values_that_decide_are_named(values, k, strength, words):
+    rng = np.random.default_rng(0)
+    plan = np.array(values)[rng.integers(0, len(values), 300)]
+    X = np.hstack([plan, rng.normal(0, 0.13, (300, 2))])
+    names = ["plan"] if plan.shape[1] == 1 else [f"plan={value}" for value in ("basic", "pro", "team")]
+    frame = pl.DataFrame(X, schema=[*names, "a", "b"])
+    result = choose_k(frame, range(1, 5), budget="quick", random_state=0)
+    assert (result.recommended, result.strength) == (k, strength)
+    assert words in result.reasons
+    if len(names) == 1:
+        for sentence in sentences(result):
+            check_sentence(result, X, sentence)
+
+
+def test_a_column_that_most_criteria_follow_is_named_where_no_clusters_are_found():
+    rng = np.random.default_rng(0)
+    X = pl.DataFrame({"Newsletter": rng.integers(0, 2, 600) * 1.9, **{name: rng.normal(size=600) for name in "abc"}})
+    result = choose_k(X, budget="quick", random_state=0)
+    assert (result.recommended, result.has_clusters) == (1, False)
+    assert "These 2 clusters are the values of Newsletter." in result.reasons
+
+
+def test_a_column_beside_others_that_separate_the_clusters_too_does_not_decide():
+    X, group = make_blobs(300, 3, centers=[[0, 0, 0], [8, 8, 8]], cluster_std=0.6, random_state=0)
+    frame = pl.DataFrame(np.column_stack([X, group]), schema=["a", "b", "c", "plan"])
+    result = choose_k(frame, budget="quick", random_state=0)
+    assert (result.recommended, result.strength) == (2, "clear")
 
 
 def test_columns_of_different_scale_are_named_where_no_clusters_are_found():

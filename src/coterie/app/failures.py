@@ -98,6 +98,6 @@ def _field(message: str, options: Any, columns: Any) -> str | None:
 
 def _sentence(text: str) -> str:
     """The text with a capital letter, unless its first word is the name of an option, and a full stop."""
-    text = text.strip()
+    text = text.strip().encode(errors="backslashreplace").decode()  # names of files may not be UTF-8
     first = re.match(r"[a-z]+(?![\w=.])", text)
     return (text[:1].upper() + text[1:] if first else text) + ("" if text.endswith((".", "?", "!")) else ".")

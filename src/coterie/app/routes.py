@@ -9,7 +9,7 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
@@ -232,6 +232,8 @@ def _explained(handler: Handler) -> Handler:
     async def explained(request: Request) -> Response:
         try:
             return await handler(request)
+        except ClientDisconnect:
+            return JSONResponse({"error": {"message": "The request is incomplete.", "field": None}}, 400)
         except TooLarge as error:
             return JSONResponse({"error": {"message": str(error), "field": error.field}}, 413)
         except (ValueError, OSError, MemoryError, RuntimeError) as error:

@@ -23,13 +23,13 @@ from coterie.app.progress_report import ProgressReport
 from coterie.app.run_requests import check_has_tree, child_of, edited, merged, requested_run
 from coterie.app.run_views import LiveRun, info_of, run_view
 from coterie.app.state import History, Run, Source, State
-from coterie.app.store import Store, Workspace
+from coterie.app.store import OTHER_RESULT, Store, Workspace
 from coterie.app.worker import Worker
 from coterie.app.workspace_lock import WorkspaceInUse, WorkspaceLock
 from coterie.core.formatting import escaped
 from coterie.core.progress import silent
 from coterie.datasets import demo_file, write_demo
-from coterie.interrupts import Request
+from coterie.interrupts import Request, outermost
 
 MAX_OUTCOMES = 4  # results in memory; others are described again from their labels and models
 FEW_DROPPED = 0.05  # share of incomplete rows up to which they are dropped at first; more are filled
@@ -314,9 +314,10 @@ class Session:
         self._publish_run(run, live)
         report = ProgressReport(run, live, self.events, table)
         try:
-            parent = None if run.parent is None else self.outcome(run.parent)
-            if run.kind == "open" and run.parent is not None:
-                self.details(run.parent)
+            with live.interrupt.listening(), outermost():  # a part of an earlier result would be taken for it
+                parent = None if run.parent is None else self.outcome(run.parent, live.interrupt)
+                if run.kind == "open" and run.parent is not None:
+                    self.details(run.parent)
             outcome = execute(run, table, parent, report, live.interrupt)
             live.stopped = live.is_cancelled
             live.info = info_of(outcome, run, stopped=live.stopped, seconds=time.perf_counter() - start)
@@ -365,7 +366,7 @@ class Session:
             while len(self._outcomes) > MAX_OUTCOMES:
                 self._outcomes.popitem(last=False)
 
-    def outcome(self, run_id: str) -> Outcome:
+    def outcome(self, run_id: str, interrupt: Request | None = None) -> Outcome:
         """The result of a run in memory; it is restored from its files if necessary."""
         with self.lock:
             run, live = self.run_of_any_state(run_id), self.done(run_id)
@@ -376,9 +377,14 @@ class Session:
         assert workspace is not None
         assert live.info is not None
         if run.kind == "choose":
-            outcome = execute(run, table, None, silent, Request())
+            outcome = execute(run, table, None, silent, interrupt or Request())
         else:
-            outcome = restored(run, table, workspace, live.info)
+            try:
+                outcome = restored(run, table, workspace, live.info)
+            except EXPECTED:
+                raise
+            except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:  # a changed file
+                raise FieldError(OTHER_RESULT, "run", 409) from error
         self._keep(run_id, outcome, workspace)
         return outcome
 

@@ -54,6 +54,13 @@ class State:
     runs: tuple[Run, ...] = ()
     current: str | None = None
 
+    @property
+    def is_consistent(self) -> bool:
+        """Whether runs have different ids and come from earlier ones, and the current one is among them."""
+        ids = [run.id for run in self.runs]
+        are_older = all(run.parent is None or int(run.parent[1:]) < int(run.id[1:]) for run in self.runs)
+        return are_older and len(set(ids)) == len(ids) and self.current in (None, *ids)
+
     def run(self, run_id: str) -> Run | None:
         return next((run for run in self.runs if run.id == run_id), None)
 

@@ -34,6 +34,7 @@ MAX_UNPACKED = 4 << 30  # bytes of a workspace file
 MAX_STATE = 256 << 20  # bytes of a JSON file in it
 MEMBERS = re.compile(r"workspace\.json|runs/r[0-9]{1,9}/(info\.json|labels\.npy|model\.safetensors)|table/[^/\\]+")
 DAMAGED = "the file is not a workspace of coterie app, or it is damaged."
+OTHER_RESULT = "The stored result does not belong to this table: run it again."
 SUFFIX = ".coterie"
 
 
@@ -87,6 +88,8 @@ class Workspace:
                 raise InputError("the workspace was written by a newer version of coterie: update coterie.")
             content = checked(WORKSPACE, content, "workspace")
             source, history = Source(**content["source"]), History.from_dict(content["history"])
+            if not all(state.is_consistent for state in history.states):
+                raise ValueError("inconsistent runs")
         except FieldError as error:
             raise InputError(
                 f"the workspace cannot be opened: an older version of coterie wrote it, or it is damaged ({error}) "
@@ -128,7 +131,7 @@ class Workspace:
             if labels.shape != (n_rows,) or labels.dtype.kind not in "iu" or labels.min() < -1 or labels.max() >= k:
                 raise ValueError("not labels of these rows")
         except Exception as error:  # the parser of NumPy's header raises errors of many kinds
-            raise FieldError("The stored result does not belong to this table: run it again.", "run", 409) from error
+            raise FieldError(OTHER_RESULT, "run", 409) from error
         return np.array(labels)
 
     def run_model(self, run_id: str) -> Any:

@@ -59,6 +59,8 @@ def _verdict(error: BaseException) -> tuple[Exit, *tuple[str, ...]]:
         return Exit.DATA, f"Error: {error}"
     if isinstance(error, NotConvergedError):
         return Exit.NOT_CONVERGED, f"Error: {error}"
+    if isinstance(error, MemoryError):
+        return Exit.DATA, "Error: there is not enough memory. Use fewer columns or clusters, or --sample."
     if isinstance(error, OSError) and error.filename is not None:
         return Exit.DATA, f'Error: cannot use "{error.filename}": {error.strerror}.'
     if isinstance(error, OSError) and _output_fails():

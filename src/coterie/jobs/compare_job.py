@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from coterie.algorithms import ALGORITHMS, algorithm_of
 from coterie.core.formatting import count, join_words
 from coterie.core.progress import Callback, Progress, silent
-from coterie.errors import InputError, ParameterError
+from coterie.errors import ParameterError
 from coterie.jobs import CompareJob
 from coterie.jobs.choose_k_job import choose, reusable_sweep
 from coterie.jobs.command_line import report_source
 from coterie.jobs.fitting import fit
 from coterie.jobs.job_table import job_table
-from coterie.jobs.option_checks import check_k, check_static, check_table_options
+from coterie.jobs.option_checks import check_k, check_rows_for_k, check_static, check_table_options
 from coterie.jobs.output_files import check_outputs, with_report
 from coterie.jobs.python_remedies import with_job_options
 from coterie.metrics import adjusted_rand_score, calinski_harabasz_score, davies_bouldin_score, inertia
@@ -125,15 +125,13 @@ def _ks(
     job: CompareJob, prepared: PreparedTable, callback: Callback
 ) -> tuple[list[int], tuple[str, ...], Sweep | None]:
     """The numbers of clusters, a note on their choice, and the fits of K-means that were evaluated for it."""
-    n = prepared.rows.n
     if isinstance(job.k, str):
         choice, details = choose(job, "kmeans", prepared.rows.model_input, prepared.weight, prepared, callback)
         note = f"{choice.heading}: {choice.reason}"
         k = choice.recommended if choice.recommended > 1 else choice.runner_up or 2
         return [k], (note,), reusable_sweep(details)
     first, last = job.k if isinstance(job.k, tuple) else (job.k, job.k)
-    if last > n:
-        raise InputError(f"-k {last:,} asks for more clusters than there are rows ({n:,}).")
+    check_rows_for_k(job.k, prepared.rows.n)
     return list(range(first, last + 1)), (), None
 
 

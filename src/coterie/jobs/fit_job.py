@@ -250,9 +250,8 @@ def check_job(job: Job) -> None:
 def _k(job: Job, prepared: PreparedTable, callback: Callback) -> tuple[int | str, Choice | None, ChooseK | None]:
     """The number of clusters, and how it was chosen; a mixture of mixed columns chooses it during the fit."""
     n = prepared.rows.n if job.sample is None else min(job.sample, prepared.rows.n)
+    option_checks.check_rows_for_k(job.k, n)
     if isinstance(job.k, int):
-        if job.k > n:
-            raise InputError(f"-k {job.k:,} asks for more clusters than there are rows ({n:,}).")
         return job.k, None, None
     method = algorithm_of(job.algorithm)
     if method.finds_k or (method.mixed and job.k == "auto"):

@@ -10,7 +10,7 @@ from coterie.algorithms import ALGORITHMS, Algorithm, algorithm_of
 from coterie.core.formatting import join_words
 from coterie.core.protocols import Traceable
 from coterie.data.tensors import device_problem
-from coterie.errors import ParameterError
+from coterie.errors import InputError, ParameterError
 from coterie.jobs import (
     Budget,
     ChooseJob,
@@ -150,6 +150,13 @@ def check_k(k: Number, budget: Budget) -> None:
         at_least("k", int(k), 1)
     else:
         raise ParameterError(f'k must be a number, two numbers such as (2, 12), or "auto"; got {k!r}.')
+
+
+def check_rows_for_k(k: Number, n: int) -> None:
+    """Reject more clusters than rows."""
+    largest = k[1] if isinstance(k, tuple) else k
+    if isinstance(largest, Integral) and largest > n:
+        raise InputError(f"-k {largest:,} asks for more clusters than there are rows ({n:,}).")
 
 
 def one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:

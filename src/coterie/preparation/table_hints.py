@@ -19,6 +19,7 @@ from coterie.preparation.preparation import RawRows
 
 ROWS = 100_000
 CODE = re.compile(r"-?(77+|88+|99+)|-[789]")  # numbers that stand for missing values, as -9999
+LOW_CODE = -77  # this code and lower ones are proposed also if they are near the others, if these are not negative
 MIN_RUN, MIN_SHARE = 20, 0.05  # rows of equal values one after the other, of a sensor that was stuck
 LATITUDES = frozenset({"lat", "latitude", "breitengrad"})
 LONGITUDES = frozenset({"lon", "lng", "long", "longitude", "längengrad"})
@@ -40,8 +41,12 @@ def table_hints(table: Table, names: Sequence[str], raw: RawRows, skipped: Seque
 
 
 def _missing_codes(columns: dict[str, NDArray[np.float64]]) -> Iterator[str]:
-    """Numbers like -9999 that are repeated, and as far from all other values as these are from each other."""
+    """Numbers like -9999 that are repeated, and far from all other values or the only negative ones.
+
+    They are far if their distance from the others is at least the range of these.
+    """
     found: dict[str, list[str]] = {}
+    are_far = True
     for name, column in columns.items():
         if not any(map(_is_code, (np.nanmin(column, initial=0.0), np.nanmax(column, initial=0.0)))):
             continue
@@ -51,13 +56,15 @@ def _missing_codes(columns: dict[str, NDArray[np.float64]]) -> Iterator[str]:
             is_code[j] = counts[j] > 1 and _is_code(values[j])
         others = values[~is_code]
         for code in values[is_code] if len(others) > 2 else ():
-            if np.abs(others - code).min() >= others[-1] - others[0]:
+            is_far = np.abs(others - code).min() >= others[-1] - others[0]
+            if is_far or (code <= LOW_CODE and others[0] >= 0):
+                are_far &= bool(is_far)
                 found.setdefault(f"{code:.15g}", []).append(name)
     if found:
         described = ", ".join(f"{code} in {first_names(names)}" for code, names in found.items())
         yield (
-            f"numbers far outside of all others may be codes for missing values: {described}. If so, add --na-values "
-            f"{','.join(found)} and use --missing. {PAGE}"
+            f"numbers {'far ' if are_far else ''}outside of all others may be codes for missing values: {described}. "
+            f"If so, add --na-values {','.join(found)} and use --missing. {PAGE}"
         )
 
 

@@ -16,8 +16,7 @@ TINY = 0.01  # share of all rows below which a cluster is a few outliers
 STABLE = 0.6  # prediction strength of the recommended K, at least
 APART = 0.7  # share of the clusters with density valleys around them, at least
 EXCESS = 0.2  # of the best silhouette over that of data without clusters, as a share of the largest possible excess
-FEW_VALUES = 5  # distinct values of a column that may be categories, at most
-SAME = 0.9  # adjusted Rand index of the clusters and the values of such a column, from which they are the same
+SAME = 0.9  # adjusted Rand index of the clusters and groups of the values of a column, from which they are the same
 MODELS = ("gap", "icl", "bic")  # criteria that compare K with a model of the rows, and not clusters with each other
 
 
@@ -89,16 +88,27 @@ def preferred_by(choice: Any, criterion: str) -> int | None:
     return next((vote.k for vote in choice.votes if vote.criterion == criterion and vote.weight > 0), None)
 
 
-def column_of_clusters(choice: Any, k: int) -> int | None:
-    """Index of a column with few values that are the k clusters, beside other columns; None if there is none."""
-    labels = labels_at(choice.sweep, k)
-    if len(choice.columns) < 2 or labels is None or k == choice.perfect_k:
+def column_of_clusters(choice: Any, k: int) -> tuple[str, int] | None:
+    """The column that contributes most to the k clusters, and its number of values, if these divide the rows likewise.
+
+    Columns such as ``colour=red`` and ``colour=blue`` are one column. None if there is no such column beside others.
+    """
+    labels, X = labels_at(choice.sweep, k), np.asarray(choice.sweep.X)
+    names = np.array([name.partition("=")[0] for name in choice.columns])
+    if labels is None or k == choice.perfect_k or len(set(names)) < 2:
         return None
-    for j, column in enumerate(np.asarray(choice.sweep.X).T):
-        values, codes = np.unique(column, return_inverse=True)
-        if 2 <= len(values) <= FEW_VALUES and adjusted_rand_score(codes, labels) >= SAME:
-            return j
-    return None
+    means = np.array([X[labels == j].mean(axis=0) for j in range(k)])
+    between = np.bincount(labels, minlength=k) @ (means - X.mean(axis=0)) ** 2
+    largest = max(names, key=lambda name: between[names == name].sum())
+    is_largest = names == largest
+    values, codes = np.unique(X[:, is_largest], axis=0, return_inverse=True)
+    if len(values) > 2 * k or not between[is_largest].sum() >= between.sum() / 2:
+        return None
+    counts = np.zeros((len(values), k))
+    np.add.at(counts, (codes.ravel(), labels), 1)
+    is_same = adjusted_rand_score(counts.argmax(axis=1)[codes.ravel()], labels) >= SAME
+    name = largest if is_largest.sum() > 1 else choice.columns[is_largest.argmax()]
+    return (name, len(values)) if is_same else None
 
 
 def value_at(ks: Array, values: Array, k: int) -> float:

@@ -45,6 +45,8 @@ def _one_cluster(choice: Any) -> list[str]:
         sentences.append(f"{_capitalize(describe_votes(against))}.")
     else:
         sentences.append("No criterion with a weight prefers more clusters.")
+    if not choice.has_clusters and k is not None and any(vote.k == k for vote in against):
+        sentences += _values_of_a_column(choice, k)
     return [*sentences, *_scale(choice)]
 
 
@@ -115,7 +117,7 @@ def _doubts(choice: Any, k: int) -> list[str]:
     if "tiny" in doubts:
         sentences.append(f"The smallest of the {k} clusters has {_little(choice)}.")
     if "column" in doubts:
-        sentences.append(f"These {k} clusters are the values of {choice.columns[column_of_clusters(choice, k)]}.")
+        sentences += _values_of_a_column(choice, k)
     if "overlap" in doubts:
         mean = max(float(values.mean()) for values in test.references.values())
         sentences.append(
@@ -129,6 +131,16 @@ def _doubts(choice: Any, k: int) -> list[str]:
         apart = value_at(results["valleys"].ks, results["valleys"].apart, k)
         sentences.append(f"Only {apart:.1f} of {k} clusters have fewer rows around them than at their centers.")
     return sentences
+
+
+def _values_of_a_column(choice: Any, k: int) -> list[str]:
+    """One sentence if the k clusters are the values, or groups of the values, of one column."""
+    if (column := column_of_clusters(choice, k)) is None:
+        return []
+    name, n_values = column
+    return [
+        f"These {k} clusters are {'the values' if n_values == k else f'groups of the {n_values} values'} of {name}."
+    ]
 
 
 def _scale(choice: Any) -> list[str]:

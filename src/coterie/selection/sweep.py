@@ -18,6 +18,8 @@ from coterie.selection.estimator_sweeps import ESTIMATOR_SWEEPS, Fitted, drop_ch
 from coterie.selection.resampling import count_option
 from coterie.selection.text_table import aligned
 
+MOST = 1_000_000  # numbers of clusters of a sweep
+
 
 @dataclass(frozen=True, repr=False)
 class Sweep(ReprHTMLMixin):
@@ -164,6 +166,8 @@ def sweep(
 def as_ks(ks: Any) -> list[int]:
     """Convert `ks` to a sorted list of distinct numbers of clusters."""
     expected = "ks must be whole numbers of at least 1, such as range(1, 11)"
+    if isinstance(ks, range) and len(ks) > MOST:
+        raise ParameterError(f"ks must be at most {MOST:,} numbers; got {len(ks):,}: use a smaller range")
     try:
         values: list[Any] = list(ks)
     except TypeError:

@@ -64,6 +64,9 @@ class ClusterMap:
             )
         if not np.isfinite(points).all():
             raise ParameterError("points must be finite: drop rows with missing values, or impute the values")
+        with np.errstate(over="ignore"):
+            for j in np.flatnonzero(np.isinf(np.ptp(points, axis=0))).tolist():
+                raise ParameterError(f"column {self.axes[j]!r} has differences above 1.8e308: divide its values by 10")
         d = self.densities
         if d is not None and (len(d.low), d.k, d.rows) != (p, len(self.names), self.rows):
             raise ParameterError(

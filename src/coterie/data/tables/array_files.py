@@ -33,6 +33,8 @@ def load_array(path: Path, mmap_mode: Any = None) -> np.ndarray[Any, Any]:
             return _only_table(path, load(path.read_bytes()))
         except SafetensorError as error:
             raise InputError(f'cannot read "{path}": {error}') from error
+        except KeyError as error:  # a type that NumPy does not have
+            raise InputError(f'"{path}" holds numbers of the type {error.args[0]}: convert them to F32.') from error
     with path.open("rb") as file:
         if file.read(len(MAGIC_PREFIX)) != MAGIC_PREFIX:  # otherwise the error of NumPy is about pickles
             raise ValueError("it is not an .npy file.")

@@ -108,6 +108,8 @@ def _invalid_json(path: Path) -> str | None:
                 value = json.loads(line) if line.strip() else {}
             except json.JSONDecodeError as error:
                 return f"line {number} is not JSON: {error.msg}"
+            except RecursionError:
+                return f"line {number} is nested too deeply."
             if not isinstance(value, dict):
                 return f"line {number} is not a JSON object, {{...}}, with a value for each column"
     return None

@@ -55,7 +55,7 @@ def readable(path: Path | None) -> Iterator[None]:
     except Exception as error:
         polars = sys.modules.get("polars")  # not imported: .npy files are read without Polars
         is_polars_error = polars is not None and isinstance(error, polars.exceptions.PolarsError)
-        if isinstance(error, MemoryError):
+        if isinstance(error, MemoryError | OverflowError):  # NumPy cannot even represent some shapes
             size = format_bytes(machine.free_memory())
             raise InputError(f"{table_name(path)} does not fit into memory, of which {size} are free.") from error
         if isinstance(error, TypeError) and path is not None and escaped(path) != str(path):

@@ -210,9 +210,8 @@ def read(
         else:
             source = scan(path, header_row)
             check_rows(path, source.n_rows, len(source.schema), float(ROW * source.n_rows))
-            table = BatchedTable(
-                path, source.schema, source.n_rows, (*notes, *source.notes), source, batch_rows, header_row=header_row
-            )
+            batch_rows, notes = min(batch_rows, max(1, source.n_rows)), (*notes, *source.notes)
+            table = BatchedTable(path, source.schema, source.n_rows, notes, source, batch_rows, header_row=header_row)
     if table.n_rows == 0:
         raise InputError(f"{table.name} has no rows.")
     return table
@@ -221,7 +220,7 @@ def read(
 def _memory_needed(path: Path) -> float:
     """Upper bound of the bytes that a table takes, with the numbers and the matrix."""
     suffix, size = path.suffix.lower(), path.stat().st_size
-    decoded = 2 * frame_size(path)[2] if suffix in BINARY else 0.0
+    decoded = 2 * frame_size(path) if suffix in BINARY else 0.0
     return max(decoded, size * MEMORY_FACTORS.get(suffix, TEXT_MEMORY_FACTOR))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from coterie.core.formatting import join_words
-from coterie.data.tables.read_errors import check_file, first_line
+from coterie.data.tables.read_errors import check_file, first_line, readable
 from coterie.data.tables.suffixes import EXCEL, JSON_LINES, TEXT
 from coterie.data.tables.vector_columns import flatten
 from coterie.errors import InputError, ParameterError
@@ -54,7 +54,8 @@ def read_sql(path: Path, query: str | None) -> pl.DataFrame:
             relation = connection.table(table) if table is not None else connection.sql(str(query))
             if relation is None:
                 raise ParameterError("--sql must be a query that returns rows: SELECT …")
-            return flatten(_frame(relation))
+            with readable(None):
+                return flatten(_frame(relation))
     except duckdb.Error as error:
         hint = " The table of the file is named data." if is_data else ""
         raise InputError(f"the query failed: {first_line(error)}{hint}") from error

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import subprocess
 import sys
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +24,8 @@ from coterie.errors import InputError
 if TYPE_CHECKING:
     import polars as pl
 
+COLUMN = 4096  # bytes of a column without its values
+START = 1 << 29  # bytes of a process with its libraries
 CELL = 64  # bytes of a cell of a sheet: in the reader, as text and as a number
 CHUNK = 1 << 20
 # Starts of rows and cells of a sheet, and references such as r="B7". Cells without one are beside each other.
@@ -48,15 +53,67 @@ def check_rows(path: Path, n_rows: int, n_columns: int, nbytes: float) -> None:
         )
 
 
-def frame_size(path: Path) -> tuple[int, int, float]:
-    """Rows, columns and bytes of a Parquet or Arrow file, by its footer."""
+def frame_size(path: Path) -> float:
+    """Bytes of the table in a Parquet or Arrow file, by its footer; of lists by reading them."""
+    import polars as pl
+
+    with _scanned(path) as lazy:
+        schema = lazy.collect_schema()
+        n_rows = int(lazy.select(pl.len()).collect(engine="streaming").item())
+    nbytes = float(n_rows) * sum(map(_value_bytes, schema.values()))
+    if any(dtype in (pl.List, pl.Struct) for dtype in schema.values()):
+        answer = read_apart(__name__, path, machine.free_memory() // 2, "it has lists that")
+        longest, nested = json.loads(answer)
+        check_rows(path, n_rows, len(schema) + longest, float(COLUMN * longest))
+        nbytes += nested
+    return nbytes
+
+
+@contextmanager
+def _scanned(path: Path) -> Iterator[pl.LazyFrame]:
     import polars as pl
 
     with path.open("rb") as file:  # Polars would interpret some file names as patterns
-        lazy = pl.scan_parquet(file) if path.suffix.lower() == ".parquet" else pl.scan_ipc(file)
-        schema = lazy.collect_schema()
-        n_rows = int(lazy.select(pl.len()).collect(engine="streaming").item())
-    return n_rows, len(schema), float(n_rows) * sum(map(_value_bytes, schema.values()))
+        yield pl.scan_parquet(file) if path.suffix.lower() == ".parquet" else pl.scan_ipc(file)
+
+
+def read_apart(module: str, path: Path, free: int, what: str, *words: str) -> bytes:
+    """What a module prints about a file in a process with limited memory: readers that get none end their process."""
+    command = [sys.executable, "-m", module, str(path), str(START + free), *words]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run(command, capture_output=True, env=environment, check=False)
+    if not done.stdout:
+        raise InputError(
+            f'"{path}" could not be read: {what} may need more memory than the {format_bytes(free)} that are free '
+            "for it, or it is damaged."
+        )
+    return done.stdout
+
+
+def limit_memory(free: int) -> None:
+    """Limit the memory of this process."""
+    with suppress(ImportError, ValueError):  # not on Windows; or the limit is already lower
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_DATA, (free, free))
+
+
+def _nested_size(path: Path) -> tuple[int, int]:
+    """Elements of the longest list in a file, and bytes of all lists and records."""
+    import polars as pl
+
+    sizes = [(0, 0)]
+
+    def add(batch: pl.DataFrame) -> None:
+        lengths = batch.select(pl.selectors.by_dtype(pl.List).list.len().max())
+        sizes.append(
+            (max((n or 0 for row in lengths.iter_rows() for n in row), default=0), int(batch.estimated_size()))
+        )
+
+    with _scanned(path) as lazy:
+        lazy.select(pl.selectors.by_dtype(pl.List, pl.Struct)).sink_batches(add)
+    longest, nbytes = zip(*sizes, strict=True)
+    return max(longest), sum(nbytes)
 
 
 def _value_bytes(dtype: pl.DataType) -> float:
@@ -117,3 +174,8 @@ def _archive(path: Path) -> Iterator[ZipFile]:
             yield file
     except (BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:  # also encrypted ones
         raise ValueError(f"it is damaged or encrypted ({error}).") from error
+
+
+if __name__ == "__main__":
+    limit_memory(int(sys.argv[2]))
+    print(json.dumps(_nested_size(Path(sys.argv[1]))))

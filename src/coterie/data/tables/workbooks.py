@@ -2,11 +2,8 @@
 
 import io
 import json
-import os
 import re
-import subprocess
 import sys
-from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -16,16 +13,16 @@ from zipfile import ZipFile
 import polars as pl
 
 from coterie import machine
-from coterie.core.formatting import first_names, format_bytes
+from coterie.core.formatting import first_names
 from coterie.data.tables import delimited_text
-from coterie.data.tables.table_size import check_sheets, column_number
+from coterie.data.tables.table_size import check_sheets, column_number, limit_memory, read_apart
 from coterie.errors import InputError, ParameterError
 
 SUFFIX = ".tsv"  # of the text of a sheet
 LINE_BREAK = "\v"  # in cells of that text, so that a line is a row of the sheet
 MIDNIGHT = " 00:00:00"
 SheetCells: TypeAlias = tuple[list[str], str, pl.DataFrame]
-MERGED = re.compile(rb'mergeCell [^>]*ref="([A-Z]+)(\d+):[A-Z]+(\d+)"')
+MERGED = re.compile(rb'mergeCell [^>]*ref="([A-Z]+)([1-9]\d*):[A-Z]+([1-9]\d*)"')
 
 
 def read_workbook(
@@ -37,7 +34,11 @@ def read_workbook(
     """
     if find_spec("fastexcel") is None:
         raise ParameterError(f'reading {path.suffix.lower()} needs one more package. Run: pip install "coterie[excel]"')
-    names, name, cells = _read_checked(path, sheet) if path.suffix.lower() == ".xlsx" else _read_apart(path, sheet)
+    if path.suffix.lower() == ".xlsx":
+        check_sheets(path)  # its extent is known before it is read
+        names, name, cells = read_cells(path, sheet)
+    else:
+        names, name, cells = _read_apart(path, sheet)
     content = cells.write_csv(separator="\t", include_header=False).rstrip().encode()
     raw, layout = delimited_text.read_text(content, SUFFIX, header_row, "row")
     raw = raw.rename(lambda column: column.replace(LINE_BREAK, " ").removesuffix(MIDNIGHT))
@@ -49,35 +50,18 @@ def read_workbook(
     return raw, typed, (*choice, *layout.notes)
 
 
-def _read_checked(path: Path, sheet: str | None) -> SheetCells:
-    """The cells of an .xlsx file, whose extent is known before it is read."""
-    check_sheets(path)
-    return read_cells(path, sheet)
-
-
 def _read_apart(path: Path, sheet: str | None) -> SheetCells:
     """The cells of other workbooks, read by a process with limited memory: without any, the reader ends its process."""
-    words = [sys.executable, "-m", __name__, str(path), json.dumps(sheet), str(machine.free_memory())]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    done = subprocess.run(words, capture_output=True, env=environment, check=False)
-    head, _, content = done.stdout.partition(b"\n")
-    if not head:
-        raise InputError(
-            f'"{path}" could not be read: its sheets may need more memory than the {format_bytes(int(words[-1]))} that '
-            "are free, or it is damaged. Save it as .xlsx or .csv."
-        )
+    answer = read_apart(__name__, path, machine.free_memory(), "its sheets", json.dumps(sheet))
+    head, _, content = answer.partition(b"\n")
     names, name, problem, is_damaged = json.loads(head)
     if problem is not None:
         raise ValueError(problem) if is_damaged else InputError(problem)
     return names, name, pl.read_ipc(content)
 
 
-def _answer(path: Path, sheet: str | None, free: int) -> bytes:
+def _answer(path: Path, sheet: str | None) -> bytes:
     """What the process of `_read_apart` prints: names of sheets, the name of the one it read, and the cells."""
-    with suppress(ImportError, ValueError):  # not on Windows; or the limit is already lower
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_DATA, (free, free))
     try:
         names, name, cells = read_cells(path, sheet)
     except (InputError, ValueError) as error:
@@ -94,12 +78,16 @@ def read_cells(path: Path, sheet: str | None) -> SheetCells:
     try:
         workbook = fastexcel.read_excel(path)
         names = workbook.sheet_names
+        if not names:
+            raise InputError(f"{path.name} has no sheets.")
         if sheet is not None and sheet not in names:
             raise InputError(f'{path.name} has no sheet "{sheet}". Sheets: {first_names(names)}')
         name = sheet or max(names, key=lambda each: _visible_size(workbook, each))  # of equal ones the first
         return names, name, _cells(workbook, path, name)
     except fastexcel.FastExcelError as error:
         raise ValueError(str(error)) from error
+    except (ElementTree.ParseError, KeyError, StopIteration) as error:  # of merged cells
+        raise ValueError("it is damaged. Save it again as a workbook.") from error
 
 
 def _visible_size(workbook: Any, name: str) -> int:
@@ -126,8 +114,9 @@ def _cells(workbook: Any, path: Path, name: str) -> pl.DataFrame:
     cells = pl.DataFrame([column.str.replace_all(r"\r?\n|\r", LINE_BREAK) for column in columns])
     start = sheet.available_columns()[0].absolute_index
     for top, left, bottom in _merged_cells(path, name) if path.suffix.lower() == ".xlsx" else ():
-        if 0 <= left - start < cells.width and top < cells.height:
-            cells[list(range(top, min(bottom, cells.height))), left - start] = cells[top, left - start]
+        rows = list(range(top, min(bottom, cells.height)))
+        if rows and 0 <= left - start < cells.width:
+            cells[rows, left - start] = cells[top, left - start]
     return cells
 
 
@@ -154,4 +143,5 @@ def _with_dates(column: pl.Series) -> pl.Series:
 
 
 if __name__ == "__main__":
-    sys.stdout.buffer.write(_answer(Path(sys.argv[1]), json.loads(sys.argv[2]), int(sys.argv[3])))
+    limit_memory(int(sys.argv[2]))
+    sys.stdout.buffer.write(_answer(Path(sys.argv[1]), json.loads(sys.argv[3])))

@@ -16,7 +16,7 @@ from coterie.report.build.cluster_moments import Moments, closest
 from coterie.report.build.cluster_tree import RowNames, cluster_tree, density_trees
 from coterie.report.build.command_remedies import with_command_remedies
 from coterie.report.build.criteria import criteria
-from coterie.report.build.feature_space import FeatureSpace, cluster_map, cluster_points, feature_space, map_note
+from coterie.report.build.feature_space import cluster_map, cluster_points, feature_space, map_note
 from coterie.report.build.fitted_model import FittedModel
 from coterie.report.build.neighbour_view import is_offered, neighbour_view
 from coterie.report.build.report_source import ReportSource, reproducibility
@@ -53,14 +53,17 @@ def build(
     if not (source.in_python or isinstance(diagnosis, Absent)):
         diagnosis = with_command_remedies(diagnosis)
     callback(Progress("report: pictures"))
-    clusters = cluster_points(space, codes, len(names))
+    clusters = cluster_points(space, codes, len(names), prepared.weight)
+    if np.isnan(clusters.means).any():  # no row of some cluster has a weight
+        clusters = replace(clusters, means=cluster_points(space, codes, len(names)).means)
     columns = profiles.by_difference(means)
     with_noise = prepared if all_rows is None else all_rows
     map_codes, map_space, is_all = codes, space, with_noise is prepared
     if not is_all:
         map_codes = prepared.rows.expand(codes)[with_noise.rows.row_mask]
         map_space = feature_space(with_noise, threads)
-    shown = cluster_map(map_space, map_codes, names, model, columns, clusters if is_all else None)
+    clusters_of_map = clusters if is_all and prepared.weight is None else None  # points have no weights
+    shown = cluster_map(map_space, map_codes, names, model, columns, clusters_of_map)
     neighbours: NeighbourView | Absent | None = None
     if is_offered(map_space, source.map):
         callback(Progress("report: neighbour map"))
@@ -77,7 +80,7 @@ def build(
         examples=[[next(examples) for _ in rows] for rows in nearest],
         id_name=id_name,
         weight=source.weight,
-        explained=_explained(result, space, codes, clusters, prepared.weight),
+        explained=_explained(result, clusters),
         stability=stability,
         silhouettes=silhouettes,
         certainty=reliability.certainty(fit, prepared, codes, names),
@@ -124,16 +127,12 @@ def _values(table: Table, column: str, rows: Codes) -> list[str]:
     return [str(values[i]) for i in range(len(rows))]
 
 
-def _explained(
-    result: JobResult, space: FeatureSpace, codes: Codes, clusters: Moments, weight: Any
-) -> Measure | Absent:
+def _explained(result: JobResult, clusters: Moments) -> Measure | Absent:
     scores = result.scores
     if "BIC" in scores:
         return Measure("log-likelihood per row", number(scores["log-likelihood a row"]), f"BIC {number(scores['BIC'])}")
     if "evidence bound" in scores:
         return Measure("ELBO", number(scores["evidence bound"]), "evidence lower bound, higher is better")
-    if weight is not None:
-        clusters = cluster_points(space, codes, len(clusters.means), weight)
     if clusters.total <= 0:
         return Absent("all rows are equal")
     share = 1 - clusters.within / clusters.total
