@@ -56,7 +56,7 @@ class NotAvailable(FieldError):
 def as_error(error: BaseException, options: Any = (), columns: Any = ()) -> dict[str, Any]:
     """The message and the control of an error; `options` and `columns` are names that it may be about."""
     if isinstance(error, FieldError):
-        return {"message": _sentence(escaped(error)), "field": error.field}
+        return {"message": _sentence(str(error)), "field": error.field}
     if isinstance(error, OSError) and error.filename is not None:
         return {"message": f'Cannot use "{escaped(error.filename)}": {error.strerror}.', "field": "file"}
     if isinstance(error, MemoryError):
@@ -64,7 +64,7 @@ def as_error(error: BaseException, options: Any = (), columns: Any = ()) -> dict
     if not isinstance(error, EXPECTED):
         text = f"{type(error).__name__}: {error}"
         return {"message": f"This is a bug in coterie, please report it: {text}", "field": None}
-    message = escaped(error)
+    message = str(error)
     return {"message": _sentence(in_page(message, columns)), "field": _field(message, options, columns)}
 
 
@@ -98,6 +98,6 @@ def _field(message: str, options: Any, columns: Any) -> str | None:
 
 def _sentence(text: str) -> str:
     """The text with a capital letter, unless its first word is the name of an option, and a full stop."""
-    text = text.strip().encode(errors="backslashreplace").decode()  # names of files may not be UTF-8
+    text = escaped(text.strip())  # names of files may not be UTF-8
     first = re.match(r"[a-z]+(?![\w=.])", text)
     return (text[:1].upper() + text[1:] if first else text) + ("" if text.endswith((".", "?", "!")) else ".")
