@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from benchmarks import (
+    bench_answer,
     bench_balanced,
     bench_bayesian,
     bench_choose,
@@ -34,6 +35,7 @@ SUBJECTS = {
     "peak": peak.run,
     "lloyd": bench_lloyd.run,
     "fit": bench_fit.run,
+    "answer": bench_answer.run,
     "families": bench_families.run,
     "fuzzy": bench_fuzzy.run,
     "kernel": bench_kernel.run,
