@@ -81,7 +81,8 @@ class Many:
 
     @property
     def expected(self) -> str:
-        return f"a list of {self.least} to {self.most}{' different' if self.is_set else ''} values"
+        sizes = f"{self.least} to {self.most}" if self.least < self.most else self.most
+        return f"a list of {sizes}{' different' if self.is_set else ''} values"
 
     def accepts(self, value: Any) -> bool:
         return isinstance(value, list) and self.least <= len(value) <= self.most
