@@ -32,7 +32,7 @@ def changed(path, name, old, new):
 @pytest.mark.parametrize(
     "name, content, words",
     [
-        ("t.ndjson", b'{"a": ' + b"[" * 9000 + b"]" * 9000 + b"}\n", "line 1 is nested too deeply"),
+        ("t.ndjson", b'{"a": ' + b"[" * 100_000 + b"]" * 100_000 + b"}\n", "line 1 is nested too deeply"),
         (
             "t.safetensors",
             struct.pack("<Q", 64) + b'{"x":{"dtype":"BF16","shape":[2,4],"data_offsets":[0,16]}}'.ljust(64) + bytes(16),
