@@ -22,6 +22,9 @@ settings.register_profile("untimed", deadline=None)  # a loaded machine, or a fi
 settings.load_profile("untimed")
 
 
+COMPILED = kernels.COMPILED
+
+
 def pytest_addoption(parser):
     parser.addoption("--numpy-kernels", action="store_true", help="use NumPy kernels also for many rows")
 
@@ -29,6 +32,12 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     if config.getoption("--numpy-kernels"):
         kernels.COMPILED = "plain"
+
+
+@pytest.fixture
+def compiled_kernels(monkeypatch):
+    """Compiled kernels for many rows, also with the option: for tests of the choice between the two."""
+    monkeypatch.setattr(kernels, "COMPILED", COMPILED)
 
 
 gc.disable()  # until all tests are collected: their objects stay, and each pass over them takes half a second

@@ -321,6 +321,7 @@ def test_all_kernel_modules_have_the_same_names():
         assert all(callable(getattr(module, name)) for name in module.__all__)
 
 
+@pytest.mark.usefixtures("compiled_kernels")
 def test_the_kernels_are_chosen_by_type_and_shape_alone():
     small, large = np.zeros((10, 3)), np.zeros((10000, 20))
     assert for_centers(small, 8) is plain
@@ -329,6 +330,7 @@ def test_the_kernels_are_chosen_by_type_and_shape_alone():
     assert for_centers(sparse.csr_array(small), 8) is plain
 
 
+@pytest.mark.usefixtures("compiled_kernels")
 def test_kernels_for_many_passes_are_compiled_in_this_thread_only():
     X = np.zeros((500, 8))
     with contextlib.suppress(ZeroDivisionError), kernels.selected_for(32, X, 5):

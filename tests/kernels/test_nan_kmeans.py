@@ -221,6 +221,7 @@ def test_partial_sums_of_many_rows_keep_their_digits():
     np.testing.assert_allclose(found.sum_dx[0], np.nansum(moved, axis=0), atol=1e-6 * np.nansum(np.abs(moved)))
 
 
+@pytest.mark.usefixtures("compiled_kernels")
 def test_small_work_costs_no_compilation():
     assert select("nan_kmeans", np.empty((100, 3)), 5) is numpy_twin
     assert select("nan_kmeans", np.empty((100_000, 3)), 5) is compiled

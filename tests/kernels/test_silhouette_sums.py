@@ -75,6 +75,7 @@ def test_blocks_are_all_pairs_of_rows_once():
     assert (np.triu(met) == np.triu(np.ones_like(met))).all()
 
 
+@pytest.mark.usefixtures("compiled_kernels")
 def test_small_work_needs_no_compiler():
     assert kernels.select("silhouette", 100, 4) is plain
     assert kernels.select("silhouette", 1000, 4) is cpu

@@ -199,6 +199,7 @@ def test_costs_that_are_not_numbers_are_rejected(ops):
         solved(ops, np.full((6, 3), np.nan), np.full(3, 2), np.full(3, 2))
 
 
+@pytest.mark.usefixtures("compiled_kernels")
 def test_what_is_small_needs_no_compiler():
     assert kernels.select("transport", 150, 3) is plain
     assert kernels.select("transport", 150_000, 3) is cpu
