@@ -130,7 +130,7 @@ def test_a_small_tight_cluster_among_many_rows_is_found():
 
 def test_a_saddle_point_is_not_a_result():
     trials = gaussian_trials(groups(60)[0], "VVV", 3)
-    search = Search(trials, trials.thorough)
+    search = Search(trials, "thorough")
     saddle = trials.first(np.full((1, 60, 3), 1 / 3))
     moved, objective, gains = trials.advance(saddle, 3)
     np.testing.assert_allclose(moved.means, saddle.means, atol=1e-9)  # equal components stay equal, up to rounding
@@ -141,7 +141,7 @@ def test_a_saddle_point_is_not_a_result():
 
 def test_the_likeliest_run_without_degenerate_components_comes_first():
     trials = gaussian_trials(groups(60, d=3)[0], "VVV", 3)
-    search = Search(trials, trials.thorough)
+    search = Search(trials, "thorough")
     candidates = search.finish(search.converge(trials.first(trials.random_starts(60))))
     costs = trials.costs(candidates.params, candidates.objective)
     keys = list(zip(candidates.degeneracy, costs, strict=True))
@@ -167,7 +167,7 @@ def test_rows_are_divided_anew_among_two_or_three_components():
 
 def test_starts_that_end_in_the_same_optimum_are_counted():
     trials = gaussian_trials(groups(60)[0], "VVV", 3)
-    search = Search(trials, trials.thorough)
+    search = Search(trials, "thorough")
     runs = trials.first(np.repeat(trials.starts("kmeans", 1), 5, axis=0))
     candidates = search.converge(runs, count=1)
     assert candidates.n_starts.tolist() == [5]
@@ -187,14 +187,14 @@ def test_random_starts_end_after_enough_in_the_best_optimum_or_rounds_without_a_
 
 def test_there_are_more_random_starts_until_some_do_not_collapse(monkeypatch):
     trials = gaussian_trials(groups(60)[0], "VVV", 3)
-    search = Search(trials, trials.thorough)
+    search = Search(trials, "thorough")
     monkeypatch.setattr(trials, "degeneracy", lambda params: np.arange(len(params.weights)) > 0)
     assert len(search.random_runs(40).weights) == 40 + 2  # of the second and third batch, one run does not collapse
 
 
 def test_all_random_starts_of_few_rows_are_continued():
     trials = [gaussian_trials(groups(n)[0], "VVV", 3) for n in (60, 2000)]
-    few, many = (Search(each, each.thorough) for each in trials)
+    few, many = (Search(each, "thorough") for each in trials)
     assert (few.n_continued(40), many.n_continued(40)) == (40, 10)
 
 

@@ -64,8 +64,8 @@ class GaussianMixture(MixtureEstimator):
     init_params : {'auto', 'kmeans', 'k-means++', 'random', 'random_from_data', 'hierarchical'} or array, default='auto'
         Initialisation. 'auto' takes the best of several runs from K-means, k-means++, random rows and random
         responsibilities; runs with components of hardly any rows are left out. The other names are one such start.
-        Large tables are initialised on a random sample of rows. Labels (n,) or
-        responsibilities (n, k) are used as they are.
+        Large tables are initialised on a random sample of rows. Labels (n,) or responsibilities (n, k) are used as they
+        are.
     search : {'auto', 'thorough', 'none'}, default='auto'
         How `init_params='auto'` looks for a start. 'auto' compares a few runs, and more if no two of them agree on the
         best. 'thorough' compares hundreds, a model-based tree, and new starts made from the best runs; it costs up to a

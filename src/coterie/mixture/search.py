@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coterie.mixture.rearrange import cross, exchange, redivide, relocate, split_and_merge
-from coterie.mixture.trials import Effort, Trials, concatenate, replace_runs, select
+from coterie.mixture.trials import Trials, concatenate, replace_runs, select
 
 SHORT = 10  # steps of a short run
 ROUND = 10  # steps between two comparisons of the runs
@@ -45,7 +45,7 @@ def search(trials: Trials, kind: str) -> Any:
     .. [1] Biernacki, Celeux & Govaert (2003), Choosing starting values for the EM algorithm for getting the highest
        likelihood in multivariate Gaussian mixture models, Comput. Stat. Data Anal. 41.
     """
-    runs = Search(trials, trials.auto if kind == "auto" else trials.thorough)
+    runs = Search(trials, kind)
     if trials.k == 1 or runs.n_starts < FEWEST_STARTS:
         return trials.first(trials.default_start())
     if kind == "auto":
@@ -79,8 +79,8 @@ class Candidates(NamedTuple):
 class Search:
     """EM runs that are compared with each other, within a limit of work."""
 
-    def __init__(self, trials: Trials, effort: Effort):
-        self.trials, self.effort = trials, effort
+    def __init__(self, trials: Trials, kind: str):
+        self.trials, self.effort = trials, trials.auto if kind == "auto" else trials.thorough
         step = trials.step_work
         steps_for_few_rows = self.effort.steps_for_few_rows
         self.has_few_rows = steps_for_few_rows > 0 and STEPS * step < FEW_ROWS

@@ -83,7 +83,7 @@ class Starts:
         starts = [trials.starts("kmeans", 1)]
         if self.tree is not None and len(self.tree[0]) >= trials.k:
             starts.append(trials.clusters_of_tree(*self.tree))
-        search = Search(trials, trials.auto if kind == "auto" else trials.thorough)
+        search = Search(trials, kind)
         return StructureRuns(trials, search, search.first_candidates(starts))
 
     def _improve(self, runs: StructureRuns, others: Array) -> StructureRuns:
