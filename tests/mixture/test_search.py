@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from coterie import GaussianMixture
+from coterie import BayesianGaussianMixture, GaussianMixture, Mixture
+from coterie.errors import ParameterError
 from coterie.families.structures import STRUCTURES
 from coterie.mixture import degeneracy as degeneracy_module
 from coterie.mixture import gaussian_em
@@ -183,6 +184,22 @@ def test_random_starts_end_after_enough_in_the_best_optimum_or_rounds_without_a_
     monkeypatch.setattr(GaussianTrials, "random_starts", lambda self, runs: sizes.append(runs) or draw(self, runs))
     GaussianMixture(2, covariance_type="EEI", search="thorough", random_state=0).fit(groups(60)[0])
     assert sizes == [240, 120, 120][:batches]
+
+
+@pytest.mark.parametrize("needed, batches", [(2, [24]), (1_000_000, [24, 24])])
+def test_a_short_search_makes_more_starts_unless_enough_agree_on_the_best(monkeypatch, needed, batches):
+    monkeypatch.setattr("coterie.mixture.search.STARTS_THAT_AGREE", needed)
+    sizes = []
+    draw = GaussianTrials.random_starts
+    monkeypatch.setattr(GaussianTrials, "random_starts", lambda self, runs: sizes.append(runs) or draw(self, runs))
+    GaussianMixture(3, covariance_type="EEI", random_state=0).fit(groups(60)[0])
+    assert sizes == batches
+
+
+@pytest.mark.parametrize("model", [GaussianMixture, Mixture, BayesianGaussianMixture])
+def test_the_kinds_of_a_search_are_named(model):
+    with pytest.raises(ParameterError, match="search must be 'none' or 'auto' or 'thorough'; got 'fast'"):
+        model(2, search="fast").fit(groups(60)[0])
 
 
 def test_there_are_more_random_starts_until_some_do_not_collapse(monkeypatch):
