@@ -16,6 +16,9 @@ WORK = 2e8  # rows · columns · clusters² of the sample that a tree is grown o
 MIN_ROWS = 1000
 
 # A threshold tree: a decision tree with one leaf for each cluster, grown for the K-means cost.
+# A node holds rows and the centers of some clusters. A cut of one column must separate two of these centers; of all
+# cuts, the one is chosen after which the rows are nearest to the centers on their own side. This is the greedy tree of
+# Laber and Murtinho (2021); that of Dasgupta et al. (2020) minimises the rows that are separated from their center.
 
 
 @dataclass(frozen=True)

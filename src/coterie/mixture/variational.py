@@ -1,4 +1,13 @@
-"""Variational Bayes for Gaussian mixtures: posterior distributions of the parameters instead of estimates."""
+r"""Variational Bayes for Gaussian mixtures: posterior distributions of the parameters instead of estimates.
+
+Weights have a Dirichlet distribution (`Dirichlet`), or that of a Dirichlet process (`StickBreaking`). The mean and the
+precision of each component have the normal-Wishart distribution (`NormalWishart`)
+
+.. math:: \Lambda_k \sim W(\nu_0, \Psi_0^{-1}), \qquad \mu_k \mid \Lambda_k \sim N(m_0, (\beta_0 \Lambda_k)^{-1}).
+
+Each prior computes its posterior from the statistics of rows, the expected logarithms that an E-step needs, and the
+divergence KL(posterior || prior), which is a term of the evidence lower bound.
+"""
 
 from dataclasses import dataclass, fields
 from functools import partial
