@@ -72,10 +72,10 @@ METHODS: dict[str, Callable[..., np.ndarray]] = {
     "faiss nredo=1": faiss(1),
     "faiss nredo=10": faiss(10),
     "bkmeans": breathing,
-    "coterie n_init=1": ours(),
+    "coterie n_init=1": ours(n_init=1),
     "coterie n_init=10": ours(n_init=10),
-    "coterie search='fast'": ours(search="fast"),
-    "coterie search='global'": ours(search="global"),
+    "coterie": ours(),
+    "coterie search='thorough'": ours(search="thorough"),
 }
 
 

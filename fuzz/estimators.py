@@ -22,7 +22,7 @@ FAMILIES = ("gaussian", "student_t", "poisson", "bernoulli", "categorical", "mul
             "von_mises_fisher")  # fmt: skip
 METRICS = ("euclidean", "sqeuclidean", "manhattan", "chebyshev", "minkowski", "seuclidean", "mahalanobis", "cosine",
            "correlation", "hamming", "jaccard", "braycurtis", "canberra", "gower", "nan_euclidean")  # fmt: skip
-SEARCHES = ("none", "auto", "fast")
+SEARCHES = ("none", "auto", "thorough")
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,8 @@ def _centers(draw: Draw, n: int, **more: Any) -> Options:
 
 
 def _kmeans(draw: Draw, n: int) -> Options:
-    search = draw.one_of(["none", "none", "none", "fast", "global"])
-    budget = None if search == "none" else draw.one_of([None, 1, 5] if search == "fast" else [1, 5])
+    search = draw.one_of(["none", "auto", "auto", "auto", "thorough"])
+    budget = draw.one_of([1, 5]) if search == "thorough" else None
     return _centers(draw, n, search=search, search_budget=budget, algorithm=draw.one_of(["auto", "lloyd", "bounds"]))
 
 
@@ -102,7 +102,7 @@ def _medoids(draw: Draw, n: int) -> Options:
     return {
         "n_clusters": clusters(draw, n),
         "metric": draw.one_of(METRICS),
-        "search": draw.one_of(SEARCHES),
+        "search": draw.one_of(("none", "auto", "thorough")),
         "n_init": draw.one_of(["auto", 1]),
         "max_iter": draw.one_of([1, 100]),
     }

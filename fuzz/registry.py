@@ -50,7 +50,9 @@ NOT_COVERED: dict[str, str] = {  # names, or packages as a whole
                      "Split", "Splitting", "Stability", "Sweep", "Tendency", "Valleys", "Vote")
     },
     "datasets.GaussianTruth": RESULT,
-    "seeding.default_method": "the name of one of the methods, which have laws",
+    "seeding.greedy": "used by the methods, which have laws",
+    "seeding.greedy_rows": "used by the methods, which have laws",
+    "seeding.runs_on_all_rows": "a choice between methods, which have laws",
     "traces.Recording": RESULT,
     "traces.Step": RESULT,
     "traces.Trace": RESULT,

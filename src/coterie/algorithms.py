@@ -125,11 +125,11 @@ ALGORITHMS: dict[str, Algorithm] = {
         "balanced K-means", "kmeans.balanced_kmeans.BalancedKMeans", (*DESCENT, "size_min", "size_max"),
     ),
     "spherical": Algorithm(
-        "spherical K-means", "kmeans.spherical_kmeans.SphericalKMeans", (*DESCENT, "search"), defaults=_TEN,
+        "spherical K-means", "kmeans.spherical_kmeans.SphericalKMeans", (*DESCENT, "search"),
         directions=True, distributed=True, on_gpu=True,
     ),
     "kmedians": Algorithm(
-        "K-medians", "kmeans.kmedians.KMedians", (*DESCENT, "search", "metric"), defaults=_TEN, distributed=True,
+        "K-medians", "kmeans.kmedians.KMedians", (*DESCENT, "search", "metric"), distributed=True,
     ),
     "kmedoids": Algorithm("K-medoids", "medoids.kmedoids.KMedoids", ("n_init", "max_iter", "search", "metric")),
     "fuzzy": Algorithm(

@@ -18,6 +18,7 @@ from coterie.core.arguments import is_integer
 from coterie.core.formatting import format_bytes
 from coterie.errors import InputError, ParameterError
 
+SMALL_OBJECT = 1 << 22  # bytes that are not compared with the free memory: reading its size takes half a millisecond
 POLL = 0.05  # seconds between two checks for Ctrl-C while waiting for other threads
 
 GROUPS = (  # folders of control groups (v2, v1), and their files with the memory limit and the memory in use
@@ -37,19 +38,18 @@ class _OneBlasThread:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._users = 0
-        self._controller: Any = None
-        self._limit: Any = None
-        self._thread = _Deferred()
+        self._libraries: list[Any] | None = None  # of BLAS; finding them takes long
+        self._thread_counts: list[tuple[Any, int]] = []  # of the libraries that are limited
+        self._thread = threading.local()
 
     @interrupts.critical
     def __enter__(self) -> None:
         guard = interrupts.deferred()
         guard.__enter__()
-        self._thread.guards.append(guard)
+        vars(self._thread).setdefault("guards", []).append(guard)
         with self._lock:
             if self._users == 0:
-                self._controller = self._controller or ThreadpoolController()
-                self._limit = self._controller.limit(limits=1, user_api="blas")
+                self._limit()
             self._users += 1
 
     @interrupts.critical
@@ -57,13 +57,17 @@ class _OneBlasThread:
         with self._lock:
             self._users -= 1
             if self._users == 0:
-                self._limit.restore_original_limits()
+                for library, count in self._thread_counts:
+                    library.set_num_threads(count)
         self._thread.guards.pop().__exit__()
 
-
-class _Deferred(threading.local):
-    def __init__(self) -> None:
-        self.guards: list[interrupts.deferred] = []
+    def _limit(self) -> None:
+        if self._libraries is None:
+            self._libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+        counts = [(library, library.get_num_threads()) for library in self._libraries]
+        self._thread_counts = [(library, count) for library, count in counts if count not in (None, 1)]
+        for library, _ in self._thread_counts:
+            library.set_num_threads(1)
 
 
 class _Pools:
@@ -98,8 +102,8 @@ def in_threads(function: Callable[..., Any], calls: Iterable[tuple[Any, ...]], n
 
     If the function uses BLAS, the caller must be within `one_blas_thread`.
     """
-    calls, workers = list(calls), thread_count(n_jobs)
-    if workers == 1 or len(calls) <= 1:
+    calls = list(calls)
+    if len(calls) <= 1 or (workers := thread_count(n_jobs)) == 1:
         return (interrupts.Group().call(function, *call) for call in calls)
     return _run_in_pool(workers - 1, function, calls)
 
@@ -168,8 +172,7 @@ def free_memory() -> int:
 
 def check_memory(nbytes: int, name: str, remedy: str) -> None:
     """Raise an error if an object called `name` does not fit into memory, before it is computed."""
-    free = free_memory()
-    if nbytes > free:
+    if nbytes > SMALL_OBJECT and nbytes > (free := free_memory()):
         raise InputError(
             f"{name} would take {format_bytes(nbytes)} of memory, but only {format_bytes(free)} are free: {remedy}"
         )

@@ -101,10 +101,10 @@ import numpy as np
 X = np.random.default_rng(0).normal(size=(150, 4))
 steps = {
     "rows in memory": lambda: import_module("coterie.data").as_source(X),
-    "KMeans": lambda: coterie.KMeans(3).fit(X),
+    "KMeans": lambda: coterie.KMeans(3, search="none").fit(X),
     "KMeans of one column": lambda: coterie.KMeans(5).fit(np.random.default_rng(0).normal(size=(800, 1))),
-    "KMedians l1": lambda: coterie.KMedians(3, metric="l1").fit(X),
-    "KMedians l2": lambda: coterie.KMedians(3, metric="l2").fit(X),
+    "KMedians l1": lambda: coterie.KMedians(3, metric="l1", search="none").fit(X),
+    "KMedians l2": lambda: coterie.KMedians(3, metric="l2", search="none").fit(X),
     "BalancedKMeans": lambda: coterie.BalancedKMeans(3, cannot_link=[[0, 1]]).fit(X),
     "linkage": lambda: [coterie.hierarchy.linkage(X, m) for m in coterie.hierarchy.linkage_methods.METHODS],
     "metrics": lambda: [

@@ -107,7 +107,7 @@ def test_potentials_and_samples_are_those_of_numpy():
         expected_closest = np.full(len(X), np.inf, np.float32)
         closest = on_cpu(expected_closest.copy())
         expected = plain.potentials(X, np.ones(len(X)) if weights is None else w, 2.0, points, expected_closest)
-        np.testing.assert_allclose(cuda.potentials(on_cpu(X), weights, 2.0, points, closest, None), expected, rtol=1e-6)
+        np.testing.assert_allclose(cuda.potentials(on_cpu(X), weights, 2.0, points, closest), expected, rtol=1e-6)
         np.testing.assert_allclose(np.asarray(closest), expected_closest, rtol=1e-6)
         u = np.concatenate([[1e-12, 1 - 1e-12], rng.random(200)])
         total, rows = cuda.draw(closest, weights, u)

@@ -295,6 +295,7 @@ def test_too_little_memory_or_disk_is_an_error_before_the_files_are_read(folder,
     for path in folder.iterdir():
         path.write_bytes(b"not read")
     monkeypatch.setattr(machine, "free_memory", lambda: 1000)
+    monkeypatch.setattr(machine, "SMALL_OBJECT", 1000)
     with pytest.raises(InputError, match=r"the rows of X would take 28\.8 KB .* use cache='disk' or cache='none'"):
         KMeans(3).fit(in_memory)
     monkeypatch.setattr(temporary_arrays.shutil, "disk_usage", lambda _: type("usage", (), {"free": 1000}))

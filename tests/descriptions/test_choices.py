@@ -14,7 +14,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score, calinski_harabasz_score, davies_bouldin_score, silhouette_samples
 
 from coterie import jobs
-from coterie.jobs import Job, fit_job
+from coterie.jobs import Job, choose_k_job
 from coterie.report.json import as_dict
 from coterie.report.text import as_text
 from descriptions import evidence
@@ -36,14 +36,14 @@ CHOSEN = {"clear": "the number is clear", "weak": "the evidence for this number 
 
 def described(case: Case, folder, monkeypatch) -> tuple[Description, Any]:
     details: list[Any] = []
-    choose = fit_job.choose
+    choose = choose_k_job.choose
 
     def recording(*arguments, **options):
         choice = choose(*arguments, **options)
         details.append(choice[1])
         return choice
 
-    monkeypatch.setattr(fit_job, "choose", recording)
+    monkeypatch.setattr(choose_k_job, "choose", recording)
     path = case.write(folder)
     files = {"output": folder / "out.csv", "report": folder / "r.html"}
     result = jobs.run(Job(path, **{"k": "auto", "budget": "quick", **case.options, **files}))

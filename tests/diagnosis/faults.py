@@ -168,7 +168,11 @@ FAULTS = {
     "hollow_clusters": [one_ring, fitted(1, lambda seed: blobs(seed, k=2, apart=12))],
     "nested_clusters": [rings, halved_rings],
     "missed_pieces": [moons, halved_moons, lambda seed: (long_ones(seed)[0], None)],
-    "too_many_clusters": [fitted(5, blobs), fitted(2, one_cloud), fitted(2, lambda seed: one_cloud(seed, d=5))],
+    "too_many_clusters": [
+        fitted(5, blobs),
+        fitted(2, one_cloud),
+        fitted(2, lambda seed: one_cloud(seed, d=5), search="none"),
+    ],
     "too_few_clusters": [fitted(2, lambda seed: blobs(seed, k=4)), fitted(1, lambda seed: blobs(seed, d=20, k=2))],
     "boundary_rows": [mislabelled],
     "unstable_starts": [fitted(6, one_cloud)],

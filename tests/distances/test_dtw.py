@@ -151,7 +151,8 @@ def test_a_table_of_cells_is_a_window():
 @pytest.mark.parametrize("channels", [1, 3])
 @pytest.mark.parametrize("absolute", [False, True])
 @pytest.mark.parametrize("window", [NoWindow(), SakoeChiba(3), Itakura(2.2)], ids=["everywhere", "band", "itakura"])
-def test_compiled_and_plain_kernels_agree_to_the_last_bit(dtype, channels, absolute, window):
+def test_compiled_and_plain_kernels_agree_to_the_last_bit(dtype, channels, absolute, window, monkeypatch):
+    monkeypatch.setattr(plain, "SMALL", 4096)  # NumPy computes a few series at once
     ragged = isinstance(window, NoWindow)
     A = concatenated(series([17, 5, 1] if ragged else [17] * 3, channels, dtype, seed=1))
     B = concatenated(series([*range(1, 38)] if ragged else [23] * 37, channels, dtype, seed=2))

@@ -107,6 +107,7 @@ def test_invalid_rows_are_rejected():
 
 def test_results_too_large_for_memory_are_rejected_at_once(monkeypatch):
     monkeypatch.setattr(machine, "free_memory", lambda: 10_000)
+    monkeypatch.setattr(machine, "SMALL_OBJECT", 0)
     with pytest.raises(InputError, match=r"distances would take 423 KB of memory, but only 10 KB are free: pass out="):
         pairwise(X)
 

@@ -94,6 +94,7 @@ def test_memos_that_are_no_longer_used_are_dropped():
 
 
 def test_a_source_that_is_gone_frees_its_parts():
+    gc.collect()
     before = len(passes._placements)
     source, engine = MemorySource(zoo.SMALL, chunk_rows=100), FakeCluster()
     engine.sum(partial(_count, 1), source)

@@ -154,6 +154,7 @@ def test_invalid_input_is_an_error(monkeypatch):
     with pytest.raises(ParameterError, match="method must be 'diana' or 'bisecting'; got 'top'"):
         DivisiveClustering(method="top").fit(X)
     monkeypatch.setattr(machine, "free_memory", lambda: 1000)
+    monkeypatch.setattr(machine, "SMALL_OBJECT", 0)
     with pytest.raises(InputError, match="or method='bisecting', which needs no distances"):
         DivisiveClustering().fit(X)
 
@@ -301,6 +302,7 @@ def test_invalid_input_of_bisecting_is_an_error(monkeypatch):
     with pytest.raises(ParameterError, match="bisecting_strategy must be"):
         bisected(bisecting_strategy="worst")
     monkeypatch.setattr(machine, "free_memory", lambda: 20_000)
+    monkeypatch.setattr(machine, "SMALL_OBJECT", 0)
     with pytest.raises(InputError, match=r"the tree of 75 clusters would take.*compute_full_tree=False"):
         bisected()
     assert bisected(3, compute_full_tree=False).n_clusters_ == 3

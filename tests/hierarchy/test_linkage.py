@@ -380,6 +380,7 @@ def test_asymmetric_distances_are_an_error():
 
 def test_a_matrix_that_does_not_fit_into_memory_is_an_error(monkeypatch):
     monkeypatch.setattr(machine, "free_memory", lambda: 1000)
+    monkeypatch.setattr(machine, "SMALL_OBJECT", 0)
     with pytest.raises(InputError, match=r"the distances of 60 rows would take 28.8 KB.*float32"):
         linkage(normal(60, 2), "average")
 

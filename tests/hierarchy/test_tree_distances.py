@@ -106,6 +106,7 @@ def test_constant_distances_have_no_correlation():
 
 def test_too_little_memory_is_an_error(monkeypatch):
     monkeypatch.setattr(machine, "free_memory", lambda: 1000)
+    monkeypatch.setattr(machine, "SMALL_OBJECT", 0)
     with pytest.raises(InputError, match="cophenetic_correlation, which does not store the distances"):
         cophenet(tree(50, "average"))
     with pytest.raises(InputError, match="tables of an optimal leaf order"):

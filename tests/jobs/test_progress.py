@@ -56,6 +56,7 @@ def test_runs_of_a_comparison_are_counted(rows):
 @pytest.mark.parametrize("method", ["average", "complete", "weighted", "divisive"])
 def test_distances_that_do_not_fit_are_rejected_with_a_remedy(rows, monkeypatch, method):
     monkeypatch.setattr(machine, "free_memory", lambda: 50_000)
+    monkeypatch.setattr(machine, "SMALL_OBJECT", 0)
     message = r"80 rows .* 51.2 KB of memory, but only 50 KB are free: try -a bisecting .* --sample 20000"
     with pytest.raises(InputError, match=message):
         run(Job(rows, algorithm=method, k=3))

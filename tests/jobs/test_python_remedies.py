@@ -22,7 +22,7 @@ TRANSLATED = {
     "outliers, or -k too large?": "outliers, or k too large?",
     "-k 900 asks for more; use -k 2:12.": "k=900 asks for more; use k=(2, 12).",
     "try a larger --max-iter or --tol.": 'try a larger options["max_iter"] or options["tol"].',
-    "use --search fast, or -a gmm": 'use options={"search": "fast"}, or algorithm="gmm"',
+    "use --search thorough, or -a gmm": 'use options={"search": "thorough"}, or algorithm="gmm"',
     "--dates cyclic adds columns, --dates skip leaves them out": (
         'dates="cyclic" adds columns, dates="skip" leaves them out'
     ),

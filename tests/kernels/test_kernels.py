@@ -11,6 +11,7 @@ import pytest
 from scipy import sparse
 
 from coterie import kernels
+from coterie.core.random_numbers import uniform
 from coterie.kernels import cpu, for_centers, plain
 from coterie.kernels import sparse as csr
 from coterie.kernels.cpu import few_columns
@@ -243,16 +244,58 @@ def test_potentials_of_candidates(ops, name, m, dtype):
 
 
 @loop_over("dtype", [np.float32, np.float64])
+@loop_over("k", [3, 20])
 @pytest.mark.parametrize("name", ROWS)
 @pytest.mark.parametrize("is_weighted", [False, True])
-def test_a_copy_of_the_rows_does_not_change_potentials(name, is_weighted, dtype):
-    X, points = case(name, 9, dtype)
-    w, unit = rng.exponential(size=len(X)) if is_weighted else None, 2.0 ** np.ceil(np.log2(np.abs(X).max() + 1e-30))
-    tiles, closest, others = cpu.row_tiles(X), np.full(len(X), 0.5, dtype), np.full(len(X), 0.5, dtype)
-    for first in range(3):
-        found = cpu.potentials(X, w, unit, points[first:], closest, tiles)
-        np.testing.assert_array_equal(found, cpu.potentials(X, w, unit, points[first:], others))
-        np.testing.assert_array_equal(closest, others)
+def test_the_centers_of_compiled_rounds_are_the_best_candidates(name, is_weighted, k, dtype):
+    """From 8 rounds on, they use a copy of the rows."""
+    X, points = case(name, 3, dtype)
+    w, unit = (
+        rng.exponential(size=len(X)) if is_weighted else None,
+        float(2.0 ** np.ceil(np.log2(np.abs(X.astype(float)).max() + 1e-30))),
+    )
+    rounds = cpu.plusplus_rounds(X, w, k, 5, unit, None)
+    rounds.add(points[0])
+    rounds.start(points[1])
+    centers = points[:2]
+    for _ in range(k + 5):
+        candidates = X[rounds.candidates[: rounds.state[1]]]
+        before, _ = rounds.progress()
+        rounds.run(rng.random((1, 2, 16)))
+        count, is_done = rounds.progress()
+        if is_done and count == before:  # no cost is left
+            break
+        squares = naive.squares(X, centers).min(axis=1) / unit**2
+        rtol = 1e-4 if dtype == np.float32 else 1e-9
+        np.testing.assert_allclose(rounds.closest, squares, rtol=rtol, atol=rtol * 1e-12)
+        if len(candidates):
+            assert count == before + 1
+            costs = np.minimum(squares[:, None], naive.squares(X, candidates) / unit**2)
+            totals = costs.sum(axis=0) if w is None else w @ costs
+            chosen = int(np.flatnonzero((candidates == X[rounds.rows(count)[-1]]).all(axis=1))[0])
+            assert totals[chosen] <= totals.min() * (1 + rtol)
+            centers = np.concatenate([centers, candidates[chosen : chosen + 1]])
+        if is_done:
+            break
+    assert is_done or count > k - 3  # a round without candidates samples again
+
+
+@pytest.mark.parametrize("ops", [plain, cpu], ids=["plain", "cpu"])
+@pytest.mark.parametrize("w", [None, rng.exponential(size=500) * (rng.random(500) < 0.7)], ids=["", "weighted"])
+def test_arrival_times_are_exponential_numbers_of_the_rows(ops, w):
+    closest = rng.exponential(size=500)
+    closest[:100] = 0
+    mass = closest if w is None else w * closest
+    for expected in (3.0, 40.0, np.inf):
+        total, rows, time = ops.arrivals(closest, w, 2**63 - 5, 77, expected)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            times = np.where(mass > 0, -np.log(uniform(2**63 - 5, 77, 500)) / mass, np.inf)
+        assert total == pytest.approx(mass.sum(), rel=1e-12)
+        np.testing.assert_array_equal(rows, np.flatnonzero((times * mass.sum() < expected) & (mass > 0)))
+        np.testing.assert_allclose(time, times[rows], rtol=1e-12)
+    total, rows, _ = ops.arrivals(np.zeros(500), w, 1, 0, 5.0)
+    assert total == 0
+    assert len(rows) == 0
 
 
 @pytest.mark.parametrize("ops", [plain, cpu, csr], ids=["plain", "cpu", "sparse"])

@@ -14,7 +14,7 @@ def new_search(n, d, k, seed, weighted):
     w = rng.integers(1, 4, size=n).astype(float) if weighted else np.ones(n)
     rows = global_search.Rows(X, w, np.zeros(d), 1.0, 1.0)
     limit = global_search.WorkLimit(np.inf, time.perf_counter() + 60)
-    search = global_search.KMeansSearch("fast", rows, k, rng, limit, lambda progress: False, 0)
+    search = global_search.KMeansSearch(rows, k, rng, limit, lambda progress: False, 0)
     search.start(X[rng.choice(n, k, replace=False)])
     return search
 
@@ -55,10 +55,6 @@ def test_memory_is_exact_after_every_kind_of_move(n, d, k, weighted):
         check(search)
         search._polish()
         check(search)
-    search.set_base()
-    search.kick(1)
-    search.return_to_base()
-    check(search)
 
 
 def test_a_descent_goes_down_step_by_step():

@@ -46,9 +46,13 @@ for n, d, k, X, centers, labels, other in tables():
     np.testing.assert_allclose(
         cpu.potentials(X, None, 1.0, centers, near), plain.potentials(X, None, 1.0, centers, far), rtol=1e-5
     )
-    tiles = cpu.row_tiles(X)
-    first, second = (cpu.potentials(X, None, 1.0, centers, near, tiles) for _ in range(2))
-    assert np.array_equal(first, second)
+    rounds = cpu.plusplus_rounds(X, None, 8, 3, 1.0, None)
+    rounds.start(X[0])
+    rounds.run(np.random.default_rng(0).random((40, 2, 12)))
+    chosen, others = np.append(0, rounds.rows(rounds.progress()[0])), np.full(n, np.inf, dtype)
+    for center in X[chosen[:-1]]:
+        cpu.potentials(X, None, 1.0, center[None], others)
+    assert np.array_equal(rounds.closest, others)
 """
 OTHERS = """
 for n, d, k, X, centers, labels, other in tables():

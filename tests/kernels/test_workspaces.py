@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from coterie.kernels import cpu
-from coterie.kernels.cpu import small_kmeans_path
+from coterie.kernels.cpu import center_runs
 from coterie.kernels.plain import Gaussians
 
 n, d, k = 700, 5, 4
@@ -53,12 +53,12 @@ def test_a_call_leaves_nothing_behind_for_the_next(name, dtype):
 def test_a_cluster_that_lost_all_rows_has_sums_of_exactly_zero():
     """Rows that leave one by one take away what they have added, up to rounding: it must not stay."""
     X, w = rows(np.float64)
-    workspace, update = small_kmeans_path.new_workspace(n, d, 1, 2), small_kmeans_path._update_clusters
+    workspace, update = center_runs.new_state(n, d, 2), center_runs.update_clusters
     update = getattr(update, "py_func", update)  # not compiled, because it is called once
     workspace.labels[:] = -1
     for cluster in (0, 1):
         workspace.nearest[:] = cluster
-        assert update(X, w, workspace) == n
+        assert update(center_runs.as_table(X, w), 2, workspace) == n
     assert not workspace.sums[0].any()
     assert workspace.weight[0] == workspace.count[0] == 0
     np.testing.assert_allclose(workspace.sums[1], w @ X)
@@ -79,25 +79,3 @@ def test_sums_do_not_depend_on_the_contents_of_the_buffer(columns, weighted):
     for other in results[1:]:
         for first, second in zip(results[0], other, strict=True):
             np.testing.assert_array_equal(first, second)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_tiles_whose_filling_was_interrupted_are_filled_again(monkeypatch, dtype):
-    X, w = rows(dtype)
-    kernel = cpu.d2_sampling.potentials
-
-    def interrupted(X, w, inverse, points, closest, tiles, is_filled):
-        kernel(X, w, inverse, points, closest, tiles, is_filled)
-        tiles[tiles.size // 2 :] = np.nan  # as if Ctrl-C had come after half of the rows
-        raise KeyboardInterrupt
-
-    tiles, closest, others = cpu.row_tiles(X), np.full(n, np.inf, dtype), np.full(n, np.inf, dtype)
-    monkeypatch.setattr(cpu.d2_sampling, "potentials", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        cpu.potentials(X, w, 8.0, X[:3], closest, tiles)
-    monkeypatch.undo()
-    for first in range(2):  # the first call fills the tiles, the second one uses them
-        expected = cpu.potentials(X, w, 8.0, X[first:5], others)
-        np.testing.assert_array_equal(cpu.potentials(X, w, 8.0, X[first:5], closest, tiles), expected)
-        np.testing.assert_array_equal(closest, others)
-        assert tiles.is_filled

@@ -326,7 +326,7 @@ def test_equal_rows_count_as_one_of_their_weight():
 def test_a_problem_that_takes_too_long_is_rejected_with_the_estimate(n, k, monkeypatch):
     monkeypatch.setattr(exact_kmeans, "LIMIT", 1e7)
     X = np.random.default_rng(0).normal(size=(n, 4))
-    message = rf"algorithm='exact' would take about \de\+\d+ steps for n={n} distinct rows and k={k} .*search='global'"
+    message = rf"would take about \de\+\d+ steps for n={n} distinct rows and k={k} .*search='thorough'"
     with pytest.raises(ParameterError, match=message):
         KMeans(k, algorithm="exact", random_state=0).fit(X)
 

@@ -200,7 +200,7 @@ def test_initial_centers_for_all_clusters_are_rejected_with_the_number_of_free_o
 
 def test_a_search_is_rejected():
     X = groups(90, 2, 3)
-    with pytest.raises(ParameterError, match=r"frozen_centers require search='none'.*got search='fast'"):
+    with pytest.raises(ParameterError, match=r"frozen_centers require search='auto' or 'none'.*got search='fast'"):
         KMeans(3, search="fast", frozen_centers=X[:1]).fit(X)
 
 

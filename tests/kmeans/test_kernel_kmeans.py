@@ -187,7 +187,7 @@ def test_rings_come_apart_that_kmeans_cuts_through():
     X, truth = rings()
     model = KernelKMeans(2, gamma=0.2, n_init=5, random_state=0).fit(X)
     assert len({*zip(model.labels_.tolist(), truth.tolist(), strict=True)}) == 2
-    cut = KMeans(2, n_init=5, random_state=0).fit(X)
-    assert len({*zip(cut.labels_.tolist(), truth.tolist(), strict=True)}) == 4
+    cut = KMeans(2, random_state=0).fit(X)
+    assert len({*zip(cut.labels_.tolist(), truth.tolist(), strict=True)}) > 2
     inner, outer = model.predict([[0.9, 0.0], [0.0, -5.2]])
     assert inner == model.labels_[0] != outer

@@ -21,7 +21,8 @@ def test_every_start_finds_groups_that_are_far_apart(init):
 def runs(**options):
     """Initial centers of a fit."""
     seen = set()
-    KMeans(2, random_state=0, callback=lambda progress: seen.add(progress.run), **options).fit(groups(40, 2, 2))
+    options = {"search": "none", "random_state": 0, "callback": lambda progress: seen.add(progress.run)} | options
+    KMeans(2, **options).fit(groups(40, 2, 2))
     return seen
 
 

@@ -1,4 +1,4 @@
-"""FasterPAM: compiled kernels against NumPy, the loss against its definition."""
+"""FasterPAM: compiled kernels against the definition of the loss."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from coterie.distances import pairwise
-from coterie.kernels.cpu import medoids as cpu
-from coterie.kernels.plain import medoids as plain
+from coterie.kernels.cpu import medoids as kernels
 from coterie.medoids import fasterpam, medoid_search
 from coterie.medoids.distance_table import ComputedDistances, StoredDistances, batches
 
@@ -30,65 +29,112 @@ def silhouette_loss(D, w, medoids):
     return w @ np.divide(two[0], two[1], out=np.zeros(len(w)), where=two[0] > 0)
 
 
-LOSS = {fasterpam.Deviations: deviation, fasterpam.Silhouettes: silhouette_loss}
-KINDS = list(LOSS)
+LOSS = {False: deviation, True: silhouette_loss}
+SILHOUETTE = pytest.mark.parametrize("silhouette", LOSS)
 
 
-def state(kind, table, w, medoids, ops):
-    """State with these kernels for any shape."""
-    result = kind.__new__(kind)
-    result.medoids, result.w, result.ops = np.array(medoids), w, ops
-    result.distances = np.ascontiguousarray(table.rows(result.medoids).T)
-    result.near = np.full((kind.depth, table.shape[1]), np.inf, table.dtype)
-    result.slots = np.full(result.near.shape, -1, np.int32)
-    result.removal = np.empty(len(medoids))
-    result._update(0)
-    return result
-
-
-@pytest.mark.parametrize("ops", [cpu, plain])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("k", [2, 3, 6])
-@pytest.mark.parametrize("kind", KINDS)
-def test_changes_are_those_of_the_loss(kind, k, dtype, ops):
+@SILHOUETTE
+def test_changes_are_those_of_the_loss(silhouette, k, dtype):
     table, w = distance_table(45, dtype=dtype), rng.random(45)
     medoids = rng.choice(45, k, replace=False)
-    here, D = state(kind, table, w, medoids, ops), table.D
-    now = LOSS[kind](D, w, medoids)
+    here, D = fasterpam.State(table, w, medoids, silhouette), table.D
+    now = LOSS[silhouette](D, w, medoids)
     assert here.loss == pytest.approx(now, rel=1e-6)
     change, best = np.empty(45), np.empty(45, np.int64)
-    here._evaluate(D, change, best)
+    here.evaluate(D, change, best)
     for c in np.setdiff1d(np.arange(45), medoids):
-        after = [LOSS[kind](D, w, [*np.delete(medoids, s), c]) for s in range(k)]
+        after = [LOSS[silhouette](D, w, [*np.delete(medoids, s), c]) for s in range(k)]
         assert change[c] == pytest.approx(min(after) - now, rel=1e-5, abs=1e-5 if dtype == np.float32 else 1e-10)
         assert after[best[c]] == pytest.approx(min(after), rel=1e-6)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_compiled_state_stays_that_of_its_numpy_twin(kind):
+@SILHOUETTE
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_the_state_stays_that_of_its_medoids(silhouette, k):
     table, w = distance_table(70), rng.random(70)
-    one, other = (state(kind, table, w, np.arange(5), ops) for ops in (cpu, plain))
-    for _ in range(8):
-        for part in batches(table.shape, 8):
-            assert one.improve(table.rows(part), part.start, 1) == other.improve(table.rows(part), part.start, 1)
-        np.testing.assert_array_equal(one.medoids, other.medoids)
-        np.testing.assert_array_equal(one.near, other.near)
-        np.testing.assert_allclose(one.removal, other.removal, rtol=1e-10, atol=1e-12)
+    here = fasterpam.State(table, w, np.arange(k), silhouette)
+    for part in batches(table.shape, 8):
+        here.improve(table.rows(part), part.start, 1)
+        order = np.argsort(table.D[here.medoids], axis=0, kind="stable")[:3]
+        np.testing.assert_array_equal(here.slots[: len(order)], order)
+        np.testing.assert_array_equal(here.near[:k], np.sort(table.D[here.medoids], axis=0)[:3])
+        assert (here.near[k:] == np.inf).all()
+        fresh = fasterpam.State(table, w, here.medoids, silhouette)
+        np.testing.assert_array_equal(here.removal, fresh.removal)
+        assert here.loss == fresh.loss == pytest.approx(LOSS[silhouette](table.D, w, here.medoids))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+def assert_no_swap_helps(D, w, medoids, loss_of):
+    loss = loss_of(D, w, medoids)
+    for c in range(len(D)):
+        for s in range(len(medoids)):
+            others = [*np.delete(medoids, s), c]
+            if len(set(others)) == len(medoids):
+                assert loss_of(D, w, others) >= loss - 1e-9 * loss
+
+
+@SILHOUETTE
 @pytest.mark.parametrize("n, k", [(30, 2), (30, 4), (400, 7)])
-def test_a_descent_falls_and_ends_where_no_swap_helps(kind, n, k):
+def test_a_descent_falls_and_ends_where_no_swap_helps(silhouette, n, k):
     table, w = distance_table(n), rng.random(n) + 0.1
-    found = fasterpam.descend(table, kind(table, w, np.arange(k)), 100, 1, lambda *_: None)
+    found = fasterpam.descend(table, fasterpam.State(table, w, np.arange(k), silhouette), 100, 1, lambda *_: None)
     assert found.converged
     assert (np.diff(found.history) <= 1e-9).all()
-    assert found.loss == pytest.approx(LOSS[kind](table.D, w, found.medoids))
-    for c in range(n):
-        for s in range(k):
-            others = [*np.delete(found.medoids, s), c]
-            if len(set(others)) == k:
-                assert LOSS[kind](table.D, w, others) >= found.loss - 1e-9 * found.loss
+    assert found.loss == pytest.approx(LOSS[silhouette](table.D, w, found.medoids))
+    assert_no_swap_helps(table.D, w, found.medoids, LOSS[silhouette])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@SILHOUETTE
+def test_many_descents_in_one_call_end_where_no_swap_helps(silhouette, dtype):
+    D, w = distance_table(75, dtype=dtype).D, rng.random(75) + 0.1
+    for k in (2, 5):
+        medoids = np.array([rng.choice(75, k, replace=False) for _ in range(4)])
+        loss, passes = np.empty(4), np.empty(4)
+        kernels.descents(D, w, silhouette, medoids, 100, loss, passes)
+        for r in range(4):
+            assert loss[r] == pytest.approx(LOSS[silhouette](D, w, medoids[r]), rel=1e-6)
+            assert_no_swap_helps(D.astype(np.float64), w, medoids[r], LOSS[silhouette])
+        assert (passes >= 1).all()
+
+
+def test_descents_end_after_the_maximum_number_of_passes():
+    D, passes = distance_table(200).D, np.empty(1)
+    kernels.descents(D, np.ones(200), False, np.arange(6)[None], 1, np.empty(1), passes)
+    assert passes[0] == 1
+
+
+def test_candidates_can_be_fewer_than_objects():
+    D, w = distance_table(60).D, rng.random(60)
+    rows = np.sort(rng.choice(60, 20, replace=False))
+    medoids, loss = np.array([[0, 7, 9]]), np.empty(1)
+    kernels.descents(D[rows], w, False, medoids, 100, loss, np.empty(1))
+    assert loss[0] == pytest.approx(deviation(D, w, rows[medoids[0]]))
+    best = min(deviation(D[rows], w, [*np.delete(medoids[0], s), c]) for c in range(20) for s in range(3))
+    assert loss[0] <= best * (1 + 1e-12)
+
+
+def test_medoids_are_drawn_in_proportion_to_their_weighted_distance():
+    D, w = np.array([[0.0, 3.0, 1.0], [3.0, 0.0, 2.0], [1.0, 2.0, 0.0]]), np.array([1.0, 1.0, 6.0])
+    u = (np.arange(900) + 0.5) / 900
+    first = np.empty((900, 1), np.int64)
+    kernels.draw(D, np.arange(3), w, first, np.zeros(900, np.int64), u[:, None])
+    np.testing.assert_allclose(np.bincount(first[:, 0]) / 900, [1 / 8, 1 / 8, 6 / 8], atol=0.002)
+    second = np.zeros((900, 2), np.int64)
+    kernels.draw(D, np.arange(3), w, second, np.ones(900, np.int64), np.stack([u, u], axis=1))
+    assert (second[:, 0] == 0).all()  # it is not drawn again
+    np.testing.assert_allclose(np.bincount(second[:, 1]) / 900, [0, 3 / 9, 6 / 9], atol=0.002)
+
+
+@pytest.mark.parametrize("D", [np.zeros((9, 9)), np.ones((9, 9))], ids=["equal", "far from themselves"])
+def test_no_medoid_is_drawn_twice(D):
+    medoids = np.empty((40, 9), np.int64)
+    u = rng.random((40, 9))
+    u[0], u[1] = 0.0, np.nextafter(1.0, 0.0)
+    kernels.draw(D, np.arange(9), rng.random(9), medoids, np.zeros(40, np.int64), u)
+    assert (np.sort(medoids, axis=1) == np.arange(9)).all()
 
 
 def test_tiny_tables_reach_the_best_there_is():
@@ -98,7 +144,7 @@ def test_tiny_tables_reach_the_best_there_is():
         best = min(deviation(D, w, each) for each in combinations(range(12), 3))
         found = min(
             fasterpam.descend(
-                table, fasterpam.Deviations(table, w, medoid_search.random(table, w, 3, rng, 1)), 50, 1, print
+                table, fasterpam.State(table, w, medoid_search.random(table, w, 3, rng, 1)), 50, 1, lambda *_: None
             ).loss
             for _ in range(10)
         )
@@ -108,8 +154,8 @@ def test_tiny_tables_reach_the_best_there_is():
 @pytest.mark.parametrize("n_jobs", [2, 3])
 def test_threads_change_nothing(n_jobs):
     table, w = distance_table(700, dtype=np.float32), rng.random(700)
-    one = fasterpam.descend(table, fasterpam.Deviations(table, w, np.arange(9)), 100, 1, lambda *_: None)
-    many = fasterpam.descend(table, fasterpam.Deviations(table, w, np.arange(9)), 100, n_jobs, lambda *_: None)
+    one = fasterpam.descend(table, fasterpam.State(table, w, np.arange(9)), 100, 1, lambda *_: None)
+    many = fasterpam.descend(table, fasterpam.State(table, w, np.arange(9)), 100, n_jobs, lambda *_: None)
     np.testing.assert_array_equal(one.medoids, many.medoids)
     assert one.history == many.history
 
@@ -151,5 +197,5 @@ def test_computed_and_stored_distances_are_equal():
 
     X = rng.normal(size=(300, 4))
     computed = ComputedDistances(as_distance("euclidean"), X, X, np.arange(300))
-    np.testing.assert_array_equal(computed.compute_all(2).D, computed.rows(slice(0, 300)))
+    np.testing.assert_array_equal(computed.stored(2).D, computed.rows(slice(0, 300)))
     np.testing.assert_array_equal(computed.rows(slice(3, 9)), computed.rows(np.arange(3, 9)))

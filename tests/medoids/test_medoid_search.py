@@ -1,4 +1,4 @@
-"""Search of K-medoids: replace some medoids at random, and continue with swaps."""
+"""Search of K-medoids: many descents from independent starts and from jumps."""
 
 from __future__ import annotations
 
@@ -7,14 +7,21 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from coterie import KMedoids
-from coterie.errors import ParameterError
-from coterie.medoids import distance_table, fasterpam, medoid_search
-from coterie.medoids.distance_table import StoredDistances, weighted_sample
-from coterie.medoids.fasterpam import SwapResult
+from coterie.errors import FitInterruptedWarning, ParameterError
+from coterie.medoids import fasterpam, medoid_search
+from coterie.medoids.distance_table import StoredDistances
+from coterie.medoids.medoid_search import EFFORTS, Search, sample_of
 
-pytestmark = pytest.mark.whole_search
 rng = np.random.default_rng(0)
 ROWS = rng.normal(size=(90, 2)) * [1.0, 4.0] + 6.0 * rng.integers(4, size=(90, 1))
+TABLE, ONES = StoredDistances(cdist(ROWS, ROWS), np.arange(90)), np.ones(90)
+SMALL_SAMPLE = {kind: effort._replace(candidates=30) for kind, effort in EFFORTS.items()}
+
+
+def searched(k, *, table=TABLE, w=ONES, seed=0, watch=lambda *_: False, **changed):
+    search = Search(table, w, k, False, EFFORTS["auto"]._replace(**changed), 100, np.random.default_rng(seed))
+    search.run(1, watch)
+    return search
 
 
 def test_the_default_is_as_good_as_the_best_of_many_starts():
@@ -23,147 +30,188 @@ def test_the_default_is_as_good_as_the_best_of_many_starts():
         assert KMedoids(k, random_state=seed).fit(ROWS).inertia_ <= 1.005 * many
 
 
-def test_a_search_is_never_worse_than_its_starts():
+@pytest.mark.parametrize("options", [{}, {"objective": "silhouette"}, {"metric": "precomputed"}], ids=str)
+def test_a_sample_of_the_candidates_leads_to_the_clusters_of_all_rows(options, monkeypatch):
+    monkeypatch.setattr(medoid_search, "EFFORTS", SMALL_SAMPLE)
+    monkeypatch.setattr(medoid_search, "PER_MEDOID", 5)
+    monkeypatch.setattr(medoid_search, "OBJECTS", 60)
+    X = cdist(ROWS, ROWS) if options else ROWS
+    options = {"metric": "precomputed"} | options if options else {}
+    many = KMedoids(3, search="none", n_init=30, random_state=1, **options).fit(X)
+    model = KMedoids(3, random_state=0, **options).fit(X)
+    assert model.history_[-1] <= 1.005 * many.history_[-1]
+    assert model.converged_
+
+
+def test_a_search_is_never_worse_than_the_initialisations_of_the_user():
     for seed in range(3):
         plain = KMedoids(6, search="none", n_init=3, random_state=seed).fit(ROWS).inertia_
         assert KMedoids(6, n_init=3, random_state=seed).fit(ROWS).inertia_ <= plain
+    start = KMedoids(6, search="none", n_init=30, random_state=0).fit(ROWS)
+    again = KMedoids(6, init=start.medoid_indices_, search="thorough", random_state=0).fit(ROWS)
+    assert again.inertia_ <= start.inertia_
 
 
-def test_the_best_of_all_descents_is_taken_and_jumps_begin_there():
-    table, losses, initial = StoredDistances(cdist(ROWS, ROWS), np.arange(90)), iter([5.0, 3.0, 4.0, 3.5, 2.0]), []
-    new = np.array([1, 2, 3])
-
-    def descend(medoids):
-        initial.append(medoids)
-        return SwapResult(medoids, next(losses), (), True)
-
-    start = SwapResult(np.array([50, 60, 70]), 4.5, (), True)
-    best = medoid_search.jump_and_descend(start, table, np.ones(90), 4, np.random.default_rng(0), lambda: new, descend)
-    assert best.loss == 3.0
-    assert best.medoids is initial[1]
-    assert len(initial) == 4
-    assert initial[3] is new
+def test_initialisations_of_the_user_come_before_the_search():
+    runs = []
+    KMedoids(3, n_init=4, random_state=0, callback=lambda progress: runs.append(progress.run)).fit(ROWS)
+    assert sorted(set(runs)) == list(range(6))  # four initialisations, the search, and its result
+    assert runs == sorted(runs)
 
 
-def test_any_number_of_threads_gives_the_same_medoids():
+def test_the_earlier_words_mean_a_thorough_search():
+    thorough = KMedoids(7, search="thorough", random_state=3).fit(ROWS)
+    for word in ("fast", "global"):
+        np.testing.assert_array_equal(
+            KMedoids(7, search=word, random_state=3).fit(ROWS).medoid_indices_, thorough.medoid_indices_
+        )
+
+
+@pytest.mark.parametrize("word", ["long", None, ["auto"]])
+def test_a_wrong_search_is_rejected(word):
+    with pytest.raises(ParameterError, match="search must be 'none' or 'auto' or 'thorough'"):
+        KMedoids(2, search=word).fit(ROWS)
+
+
+@pytest.mark.parametrize("shortened", [False, True])
+def test_any_number_of_threads_gives_the_same_medoids(shortened, monkeypatch):
+    if shortened:  # each descent is a call of its own
+        monkeypatch.setattr(medoid_search, "SLICE", 100)
     one, two = (KMedoids(5, random_state=2, n_jobs=n).fit(ROWS).medoid_indices_ for n in (1, 2))
     np.testing.assert_array_equal(one, two)
 
 
-def test_a_jump_replaces_some_medoids_by_rows_that_are_none():
-    table, w = StoredDistances(cdist(ROWS, ROWS), np.arange(90)), np.ones(90)
-    w[:40] = 0
-    for seed in range(20):
-        new_medoids = medoid_search.random_jump(np.array([50, 60, 70]), table, w, np.random.default_rng(seed))
-        assert len(set(new_medoids.tolist())) == 3
-        assert len(set(new_medoids.tolist()) - {50, 60, 70}) > 0
-        assert new_medoids.min() >= 40
+def test_descents_in_separate_calls_are_those_of_one_call(monkeypatch):
+    one = searched(6).best
+    monkeypatch.setattr(medoid_search, "SLICE", 100)
+    assert [loss for loss, _ in searched(6).best] == [loss for loss, _ in one]
+
+
+def test_a_search_ends_when_enough_starts_agree():
+    corners = 100.0 * np.array([[0, 0], [0, 1], [1, 0]])
+    X = corners[np.arange(90) % 3] + rng.normal(size=(90, 2))
+    table = StoredDistances(cdist(X, X), np.arange(90))
+    assert searched(3, table=table, least=0, agree=8).runs == 8
+    assert searched(3, table=table, least=0, agree=9).runs == 16
+    assert searched(3, table=table, least=1e5, agree=4).work >= 1e5
+
+
+def test_a_search_without_agreement_ends_when_its_work_is_done():
+    options = {"same": -1.0, "least": 0, "runs": 1000}  # no start agrees with any
+    for passes in (20, 60):
+        work = searched(6, passes=passes, **options).work / 90**2
+        assert passes <= work <= passes + 8 * 10
+    assert searched(6, passes=1000, **options | {"runs": 24}).runs == 24
+
+
+def test_starts_within_the_tolerance_of_the_best_one_agree():
+    search = searched(3, runs=4, agree=3, least=0)
+    search.starts, search.runs = [10.0, 10.005, 10.02], 3
+    search.best = [(10.0, np.arange(3))]
+    assert not search.is_over
+    search.starts.append(10.009)
+    assert search.is_over
+    search.best[0] = (9.0, np.arange(3))  # a jump has found a better optimum than all of them
+    assert not search.is_over
+
+
+def test_the_best_few_different_solutions_are_kept():
+    search = searched(3, finalists=3)
+    search.best = []
+    losses = np.array([5.0, 7.0, 5.0, 4.0, 6.0, 4.0])
+    search._add(np.arange(18).reshape(6, 3), losses, np.ones(6), losses > 0)
+    assert [loss for loss, _ in search.best] == [4.0, 5.0, 6.0]
+    np.testing.assert_array_equal(search.best[0][1], [9, 10, 11])
+
+
+def test_clusters_have_the_same_numbers_with_any_seed():
+    one, other = (KMedoids(4, random_state=seed).fit(ROWS).medoid_indices_ for seed in (0, 1))
+    np.testing.assert_array_equal(one, other)
+    assert (np.diff(TABLE.D[one].sum(axis=1)) > 0).all()
+
+
+def test_jumps_keep_some_medoids_of_the_best_solution():
+    search = searched(6, runs=4)
+    best = set(search.best[0][1].tolist())
+    medoids, count = search._initial_medoids()
+    assert (count[::2] == 0).all()
+    assert ((count[1::2] >= 3) & (count[1::2] < 6)).all()
+    for r in range(1, len(count), 2):
+        assert set(medoids[r, : count[r]].tolist()) <= best
+        assert len(set(medoids[r].tolist())) == 6
 
 
 def test_a_search_ends_where_every_row_is_on_a_medoid():
     corners = np.tile([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0]], (4, 1))
-    for kind in ("auto", "fast"):
+    for kind in ("auto", "thorough"):
         assert KMedoids(3, search=kind, random_state=0).fit(corners).inertia_ == 0
+    assert searched(3, table=StoredDistances(cdist(corners, corners), np.arange(12)), w=np.ones(12)).runs <= 16
 
 
-def distances_used(effort, n):
-    sample = (medoid_search.STARTS + effort.sample_jumps) * effort.sample**2 if effort.sample else 0
-    return medoid_search.ROUNDS * (sample + (effort.starts + effort.jumps) * n * n)
+def test_small_tables_are_not_sampled():
+    sample = sample_of(TABLE, ONES, 45, rng)
+    assert sample.D.base is TABLE.D or sample.D is TABLE.D
+    np.testing.assert_array_equal(sample.candidates, np.arange(90))
 
 
-def test_a_large_table_is_searched_by_a_sample_with_the_same_work():
-    assert medoid_search.effort_of("auto", (600, 600), 5) == (medoid_search.STARTS, medoid_search.JUMPS, 0, 0)
-    assert medoid_search.effort_of("auto", (60, 60), 5).jumps == medoid_search.LONG_JUMPS
-    assert medoid_search.effort_of("fast", (20_000, 20_000), 5).jumps == medoid_search.LONG_JUMPS
-    for n in (1500, 3000, 4500):
-        effort = medoid_search.effort_of("auto", (n, n), 5)
-        assert effort.jumps > 0
-        assert n > effort.sample > 0
-        assert distances_used(effort, n) <= medoid_search.WORK
-    assert medoid_search.effort_of("auto", (20_000, 20_000), 5).jumps == 0
-    assert medoid_search.effort_of("auto", (20_000, 20_000), 5).sample_jumps == medoid_search.JUMPS
-    assert medoid_search.effort_of("auto", (1_500, 1_500), 150).sample == 0  # too few rows for each medoid
+def test_candidates_of_a_sample_are_rows_of_the_table(monkeypatch):
+    w = rng.random(90) + 0.5
+    for most in (90, 60):
+        monkeypatch.setattr(medoid_search, "OBJECTS", most)
+        sample = sample_of(TABLE, w, 20, np.random.default_rng(0))
+        assert sample.D.shape == (20, most)
+        assert (np.diff(sample.candidates) > 0).all()
+        assert (sample.D[np.arange(20), sample.objects] == 0).all()  # each candidate is the object with its number
+        if most == 90:
+            np.testing.assert_array_equal(sample.D, TABLE.D[sample.candidates])
+            np.testing.assert_array_equal(sample.w, w)
+            np.testing.assert_array_equal(sample.objects, sample.candidates)
 
 
-def test_rows_of_a_sample_have_the_weight_of_the_rows_nearest_to_them():
-    D, w = cdist(ROWS, ROWS), np.arange(90) % 4 + 1.0
-    reduced, weights, rows = weighted_sample(StoredDistances(D, np.arange(90)), w, 20, np.random.default_rng(0))
-    nearest = D[rows].argmin(axis=0)
-    np.testing.assert_array_equal(reduced.D, D[np.ix_(rows, rows)])
-    np.testing.assert_array_equal(weights, [w[nearest == i].sum() for i in range(20)])
+def test_sampled_objects_represent_the_weight_of_all(monkeypatch):
+    monkeypatch.setattr(medoid_search, "OBJECTS", 45)
+    w = np.where(np.arange(90) == 7, 500.0, 1.0)
+    for weights, largest in ((w, 500.0), (ONES, 2.0)):  # a heavy row is always drawn, with its own weight
+        sample = sample_of(TABLE, weights, 10, np.random.default_rng(0))
+        assert sample.w.sum() == pytest.approx(weights.sum())
+        assert sample.w.max() == largest
 
 
-def test_a_sample_can_have_rows_of_negligible_weight():
-    w = np.where(np.arange(90) < 5, 1.0, 5e-324)
-    sampled = weighted_sample(StoredDistances(cdist(ROWS, ROWS), np.arange(90)), w, 20, np.random.default_rng(0))
-    assert len(np.unique(sampled[2])) == 20
-    assert sampled[1].sum() == pytest.approx(5.0)
+def test_a_sample_can_have_rows_of_negligible_weight(monkeypatch):
+    monkeypatch.setattr(medoid_search, "OBJECTS", 20)
+    sample = sample_of(TABLE, np.where(np.arange(90) < 5, 1.0, 5e-324), 10, np.random.default_rng(0))
+    assert len(np.unique(sample.candidates)) == len(sample.candidates) == 20
+    assert np.isfinite(sample.w).all()
 
 
-def test_batches_of_a_sample_give_the_same_weights(monkeypatch):
-    table, w = StoredDistances(cdist(ROWS, ROWS), np.arange(90)), np.ones(90)
-    whole = weighted_sample(table, w, 20, np.random.default_rng(0))
-    monkeypatch.setattr(distance_table, "BATCH", 7)
-    parts = weighted_sample(table, w, 20, np.random.default_rng(0))
-    np.testing.assert_array_equal(parts[1], whole[1])
-    np.testing.assert_array_equal(parts[0].D, whole[0].D)
+def test_a_callback_ends_a_search():
+    search = searched(6, watch=lambda runs, loss: True)
+    assert search.runs == 8
+    model = KMedoids(6, random_state=0, callback=lambda progress: True).fit(ROWS)
+    assert model.n_iter_ == 1
 
 
-def swaps(table, w, medoids):
-    return fasterpam.descend(table, fasterpam.Deviations(table, w, medoids), 100, 1, lambda *_: False)
+def test_ctrl_c_keeps_the_best_solution_of_a_search(monkeypatch):
+    add = Search._add
+
+    def add_and_interrupt(self, *args, **options):
+        add(self, *args, **options)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Search, "_add", add_and_interrupt)
+    with pytest.warns(FitInterruptedWarning):
+        model = KMedoids(6, random_state=0).fit(ROWS)
+    assert model.history_.shape == (1,)
+    assert model.inertia_ == pytest.approx(TABLE.D[model.medoid_indices_].min(axis=0).sum())
 
 
-def test_candidates_near_the_medoids_lower_the_loss_of_all_rows():
-    D, w, medoids = cdist(ROWS, ROWS), np.arange(90) % 3 + 1.0, np.array([3, 40, 77])
-    table, rng = StoredDistances(D, np.arange(90)), np.random.default_rng(0)
-    for count in (90, 9):
-        near, loss = medoid_search.descend_nearby(table, w, medoids, 2.0, count, 5.0, rng, swaps)
-        assert loss == pytest.approx(w @ D[near].min(axis=0))
-        assert loss < w @ D[medoids].min(axis=0)
-        nearest = np.argsort(D[medoids], axis=1)[:, :10]
-        assert set(near.tolist()) <= set(nearest.ravel().tolist())
-
-
-def test_the_best_few_results_of_a_sample_are_compared_with_all_rows():
-    """Those that differ, and are not much worse than the best."""
-    for losses, best in (
-        ([10.0, 10.0, 10.2, 99.0, 10.1, 10.3, 10.35, 10.25], [10.0, 10.1, 10.2, 10.25]),
-        ([99.0, 10.2, 10.0, 10.5], [10.0, 10.2]),
-    ):
-        found = medoid_search._distinct([SwapResult(np.arange(3), loss, (), True) for loss in losses])
-        assert [result.loss for result in found] == best
-
-
-@pytest.mark.parametrize("options", [{}, {"objective": "silhouette"}, {"metric": "precomputed"}], ids=str)
-def test_a_sample_leads_to_the_clusters_of_all_rows(options, monkeypatch):
-    monkeypatch.setattr(medoid_search, "WORK", 1 << 14)
-    for name in ("SAMPLE", "SAMPLE_DISTANCES"):
-        monkeypatch.setattr(medoid_search, name, 40)
-    X = cdist(ROWS, ROWS) if options else ROWS
-    options = {"metric": "precomputed"} | options if options else {}
-    searched = KMedoids(3, random_state=0, **options)
-    assert medoid_search.effort_of("auto", (90, 90), 3).sample == 40
-    many = KMedoids(3, search="none", n_init=30, random_state=1, **options).fit(X)
-    assert searched.fit(X).history_[-1] <= 1.005 * many.history_[-1]
-    assert searched.converged_
-
-
-def test_initialisations_of_the_user_come_before_the_sample(monkeypatch):
-    monkeypatch.setattr(medoid_search, "WORK", 1 << 14)
-    for name in ("SAMPLE", "SAMPLE_DISTANCES"):
-        monkeypatch.setattr(medoid_search, name, 40)
-    runs = set()
-    KMedoids(3, n_init=4, random_state=0, callback=lambda progress: runs.add(progress.run)).fit(ROWS)
-    assert runs == set(range(5))
-
-
-def test_a_wrong_search_is_rejected():
-    with pytest.raises(ParameterError, match="search must be"):
-        KMedoids(2, search="global").fit(ROWS)
-
-
-def test_a_jump_selects_no_medoid_although_objects_are_far_from_themselves():
-    table, medoids = StoredDistances(np.ones((4, 4)), np.arange(4)), np.array([0, 1, 2])
-    for seed in range(10):
-        new_medoids = medoid_search.random_jump(medoids, table, np.ones(4), np.random.default_rng(seed))
-        assert sorted(new_medoids.tolist()) in ([0, 1, 3], [0, 2, 3], [1, 2, 3])
+def test_a_table_of_fewer_objects_than_candidates_is_searched():
+    """As `approximation="sample"` makes them: all rows are candidates, a sample of the rows are objects."""
+    objects = np.arange(0, 90, 3)
+    table = StoredDistances(TABLE.D[:, objects], objects)
+    search = searched(4, table=table, w=np.full(30, 3.0))
+    assert not search.is_whole
+    for medoids in search.finalists():
+        assert set(medoids.tolist()) <= set(objects.tolist())
+        state = fasterpam.State(table, np.full(30, 3.0), medoids)
+        assert state.loss >= search.best[0][0] * (1 - 1e-12)

@@ -205,7 +205,8 @@ def overlapping():
 def test_acceleration_takes_a_third_of_the_passes_to_the_same_likelihood():
     X, start = overlapping()
     plain, fast = (
-        GaussianMixture(2, accelerate=fast, tol=1e-5, max_iter=20_000, **start).fit(X) for fast in (False, True)
+        GaussianMixture(2, search="thorough", accelerate=fast, tol=1e-5, max_iter=20_000, **start).fit(X)
+        for fast in (False, True)
     )
     assert plain.converged_
     assert fast.converged_
@@ -287,7 +288,9 @@ def test_running_out_of_iterations_warns_with_the_remedy():
 
 def test_a_smaller_tolerance_goes_further_along_the_same_way():
     X, start = overlapping()
-    hasty, patient = (GaussianMixture(2, tol=tol, max_iter=20_000, **start).fit(X) for tol in (1e-1, 1e-5))
+    hasty, patient = (
+        GaussianMixture(2, search="thorough", tol=tol, max_iter=20_000, **start).fit(X) for tol in (1e-1, 1e-5)
+    )
     assert hasty.n_iter_ < patient.n_iter_
     np.testing.assert_array_equal(hasty.history_.lower_bound, patient.history_.lower_bound[: len(hasty.history_)])
     assert patient.log_likelihood_ - hasty.log_likelihood_ < 2 * 0.1 * (1 + 600 / 1000)  # as tol is explained

@@ -89,7 +89,7 @@ def _best_runs(trials, params):
     """The best sound runs that are different optima, once each has converged or is too far behind."""
     tol, done = trials.model.tol * (1 + trials.w.sum() / 1000), []
     for _ in range(STEPS // 20):
-        params, objective, gains = trials.advance(params, 20)
+        params, objective, gains, _ = trials.advance(params, 20)
         is_sound_run = trials.degeneracy(params) == 0
         best = min([*(value for value, _ in done), *objective[is_sound_run]], default=np.inf)
         active = (gains[-1] >= tol) & (objective - BEHIND * gains[-1] < best)
@@ -123,7 +123,7 @@ def _local_optima(trials, params):
 def _stationary(trials, params):
     """The runs once they have converged much further than a fit, and their objectives."""
     for _ in range(FURTHER // 20):
-        params, objective, gains = trials.advance(params, 20)
+        params, objective, gains, _ = trials.advance(params, 20)
         if gains[-1].max() < 1e-9 * trials.w.sum():
             break
     return params, objective

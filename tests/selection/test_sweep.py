@@ -31,7 +31,7 @@ from coterie.medoids import fasterpam
 from coterie.metrics import inertia
 from coterie.mixture.warm_start import fit_with_copies
 from coterie.selection import Progress, estimator_sweeps, gap_statistic, mixture_table, stability, sweep, tendency
-from coterie.selection.kmeans_path import merge_centers
+from coterie.selection.kmeans_path import AbandonHopeless, merge_centers
 from many_parts import many_parts, many_strips, weights_of_many_digits
 
 rng = np.random.default_rng(0)
@@ -383,3 +383,10 @@ def test_merging_takes_the_cheapest_pair():
     np.testing.assert_allclose(found[i], np.average(centers[[i, j]], axis=0, weights=w[[i, j]]))
     assert len(merge_centers(centers, w, 3)) == 3
     np.testing.assert_array_equal(merge_centers(centers, w, 4, n_frozen=3)[:3], centers[:3])
+
+
+def test_a_descent_is_abandoned_once_it_cannot_catch_up():
+    watch, patient = (AbandonHopeless(10.0, patience=2.0, after=after) for after in (0, 3))
+    steps = [Progress("iteration", i, objective=value) for i, value in enumerate((100.0, 60.0, 40.0, 34.0))]
+    assert [watch(step) for step in steps] == [False, False, False, True]  # 40 - 2 * 20 <= 10, yet 34 - 2 * 6 > 10
+    assert not any(patient(step) for step in steps)

@@ -41,7 +41,7 @@ OPTION_VIEWS: dict[str, tuple[str, str, tuple[str, ...] | None, float | None, st
     "n_init": ("Initialisations", "int", None, 1, "The fit starts this often; the best result is used."),
     "max_iter": ("Maximum iterations", "int", None, 1, "Iterations of each initialisation, at most."),
     "tol": ("Tolerance", "float", None, 0, "Stop when an iteration improves less than this."),
-    "search": ("Search", "choice", ("auto", "none", "fast"), None, "Search for a better optimum."),
+    "search": ("Search", "choice", ("auto", "none", "thorough"), None, "Search for a better optimum."),
     "covariance": (
         "Covariance", "choice", ("full", "tied", "diag", "spherical", "auto"), None,
         "Shape of the clusters: any ellipse, the same ellipse, axis-parallel, round, or chosen by BIC.",
@@ -58,11 +58,9 @@ OPTION_VIEWS: dict[str, tuple[str, str, tuple[str, ...] | None, float | None, st
     "min_samples": ("Neighbours", "int", None, 1, "Rows in the neighbourhood of a core row, itself included."),
     "min_cluster_size": ("Smallest cluster", "int", None, 2, "Rows in a cluster, at least."),
 }  # fmt: skip
-SEARCHES: Choices = {"kmeans": ("none", "fast", "global"), "gmm": ("auto", "none", "thorough")}
 METRIC_CHOICES: Choices = {"kmedians": ("l1", "l2"), "kmeans-dtw": ("dtw", "softdtw", "euclidean")}
 COVARIANCES: Choices = {"bayes-gmm": ("full", "tied", "diag", "spherical")}
 BY_ALGORITHM: dict[str, Choices] = {
-    "search": SEARCHES,
     "metric": METRIC_CHOICES,
     "covariance": COVARIANCES,
 }

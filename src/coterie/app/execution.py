@@ -19,7 +19,6 @@ from coterie.errors import InputError
 from coterie.hierarchy.agglomerative import AgglomerativeClustering, cuts
 from coterie.interrupts import Request
 from coterie.jobs import ChooseJob, Job, choose_k_job, fit_job
-from coterie.jobs.choose_k_job import reusable_sweep
 from coterie.jobs.fit_job import ClusteredTable
 from coterie.jobs.fitting import fit, fitted_model, from_sweep, sample_rows, scores_of
 from coterie.report.build.fitted_model import FittedModel
@@ -135,7 +134,7 @@ def _quick_fit(run: Run, job: Job, parent: Outcome | None, prepared: Prepared) -
     if parent is None:
         return None
     if run.kind == "open" and parent.details is not None and algorithm_of(run.algorithm).has_sweep:
-        sweep = reusable_sweep(parent.details)
+        sweep = parent.details.reusable_sweep
         if sweep is not None and run.k in sweep.ks:
             return from_sweep(run.algorithm, run.k, prepared.prepared, run.options, sweep)
     model = None if parent.content is None else parent.content.fitted.model

@@ -6,15 +6,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from coterie.base.estimator import COLUMNS
+from coterie.base.estimator import COLUMNS, check_columns
 from coterie.core.arrays import Array
 from coterie.core.attachments import detach
 from coterie.core.protocols import takes_series
 from coterie.core.repr_html import EstimatorHTMLMixin
 from coterie.data import opened
 from coterie.data.frames import empty_frame, is_frame
+from coterie.data.memory import as_weights
 from coterie.distances.distance import Distance, as_distance
 from coterie.distances.pairwise import as_cross, as_square
 from coterie.errors import ParameterError
@@ -60,7 +61,7 @@ class DistanceEstimator(EstimatorHTMLMixin, ClusterMixin, SklearnExport, BaseEst
             return
         names = getattr(X, "columns", None)
         columns = X if is_frame(X) else np.asarray(X) if names is None else empty_frame(names)
-        validate_data(self, columns, reset=reset, skip_check_array=True)
+        check_columns(self, columns, reset)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -89,6 +90,17 @@ class ObjectEstimator(DistanceEstimator):
         rows = distance.rows(X)
         distance = distance.fitted(rows)
         return Objects(distance, distance.prepare(rows))
+
+    def _weighted_objects(self, X: Any, sample_weight: Any) -> tuple[Objects, Array, Array, int]:
+        """The objects of positive weight, their weights and indices, and the number of all objects."""
+        objects = self._objects(X)
+        n = len(objects.A)
+        weight = as_weights(sample_weight, n)
+        weight = np.ones(n) if weight is None else weight
+        rows = np.flatnonzero(weight)
+        if len(rows) < n:
+            objects = self._objects(self._subset(X, rows))
+        return objects, weight[rows], rows, n
 
     def _new_objects(self, X: Any) -> Any:
         """New rows prepared for the distance of the fit; or precomputed distances to the objects of positive weight."""

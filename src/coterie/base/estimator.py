@@ -42,6 +42,16 @@ def in_memory(chunk: Chunk, as_one_part: bool = False) -> tuple[Source, Engine]:
     return MemorySource(chunk.X, chunk.w, chunk_rows=chunk.X.shape[0] if as_one_part else None), local.Serial()
 
 
+def check_columns(estimator: BaseEstimator, columns: Any, reset: bool) -> None:
+    """Check, or with `reset` store, number and names of the columns of a table."""
+    has_names = is_frame(columns) or hasattr(estimator, "feature_names_in_")
+    is_table = getattr(columns, "ndim", 0) == 2
+    if has_names or not is_table or not (reset or columns.shape[1] == getattr(estimator, "n_features_in_", None)):
+        validate_data(estimator, columns, reset=reset, skip_check_array=True)
+    elif reset:  # looking for names in an array takes as long as a prediction
+        estimator.n_features_in_ = columns.shape[1]
+
+
 class Estimator(EstimatorHTMLMixin, SklearnExport, BaseEstimator):
     """Base class of estimators with a model: it opens the data, runs the loop, and predicts with the model.
 
@@ -144,7 +154,8 @@ class Estimator(EstimatorHTMLMixin, SklearnExport, BaseEstimator):
         return model, stats
 
     def _open_fitted(self, X: Any, sample_weight: Any) -> tuple[Source, Engine, Any]:
-        check_is_fitted(self)
+        if "n_features_in_" not in vars(self):
+            check_is_fitted(self)
         source, engine, _ = self._open(X, sample_weight, first=False)
         return source, engine, self._model()
 
@@ -300,7 +311,9 @@ class Estimator(EstimatorHTMLMixin, SklearnExport, BaseEstimator):
         names = getattr(source, "columns", None)
         has_scalars = is_frame(X) and X.shape[1] == source.shape[1]  # a column of vectors becomes several columns
         columns = X if has_scalars else getattr(source, "X", X) if names is None else empty_frame(names)
-        validate_data(estimator, columns, reset=reset, skip_check_array=True)
+        check_columns(estimator, columns, reset)
+
+    _released_on_error = staticmethod(released_on_error)
 
     def _descend(
         self,
@@ -331,7 +344,7 @@ class Estimator(EstimatorHTMLMixin, SklearnExport, BaseEstimator):
             "checkpointer": checkpointer,
             **loop_options,
         }
-        with machine.one_blas_thread, released_on_error(engine, source):
+        with machine.one_blas_thread, self._released_on_error(engine, source):
             # One BLAS thread, so that initialisations and M-steps do not depend on the number of threads.
             result = loop.fit(model, source, engine, rng=rng, **options)
             pieces = self._assign(model, source, engine, result)

@@ -13,6 +13,7 @@ from coterie.cli import options as cli
 from coterie.cli.failures import Exit
 from coterie.cli.printable import printable
 from coterie.cli.screen import progress_of, show
+from coterie.cli.sklearn_import import import_sklearn
 from coterie.jobs import Budget, Dialect, ExportFormat, ModelMissing
 
 DATA, ALGORITHM, RUNNING, PRINTING = cli.DataOptions(), cli.AlgorithmOptions(), cli.RunOptions(), cli.PrintOptions()
@@ -46,6 +47,7 @@ def _run(
     """Run a job with all options, print its result, and return the exit code."""
     for group in groups:
         options |= group.as_dict()
+    import_sklearn()
     with progress_of(printing) as progress:
         result = function(job(**options), progress)
     show(result, printing)
@@ -233,6 +235,7 @@ def export(
     as_json: cli.Json = False,
 ) -> None:
     """Write a fitted model as SQL, ONNX or Python code, which predicts without coterie."""
+    import_sklearn()
     result = jobs.export(jobs.ExportJob(model, to, output, table, dialect, force))
     show(result, cli.PrintOptions(as_json=as_json))
 
@@ -261,6 +264,7 @@ def info(
     file: Annotated[Path, Parameter(help="A table, as for fit, or a model.")], /, *, as_json: cli.Json = False
 ) -> None:
     """Describe a file, and what fit would do with it."""
+    import_sklearn()
     show(jobs.inspect(file), cli.PrintOptions(as_json=as_json))
 
 

@@ -98,10 +98,7 @@ class AlgorithmOptions(OptionGroup):
     n_init: Annotated[int | None, Parameter(help="Number of initialisations; the best result is used.")] = None
     max_iter: Annotated[int | None, Parameter(help="Maximum number of iterations of each initialisation.")] = None
     tol: Annotated[float | None, Parameter(help="Tolerance: stop when an iteration improves less than this.")] = None
-    search: Annotated[str | None, Parameter(
-        help="Search for a better optimum. kmeans: none (default), fast or global; spherical, kmedians, kmedoids, "
-        "fuzzy: auto (default), none or fast; gmm: auto (default), none or thorough.",
-    )] = None  # fmt: skip
+    search: Annotated[str | None, Parameter(help="Search for a better optimum: auto (default), none, thorough.")] = None
     covariance: Annotated[str | None, Parameter(
         help="gmm, bayes-gmm: full, tied, diag, spherical; gmm also auto, or one of mclust's names such as VVE.",
     )] = None  # fmt: skip

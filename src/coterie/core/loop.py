@@ -13,7 +13,7 @@ from coterie.core.checkpoint import Checkpointer, DescentState
 from coterie.core.clock import Descents
 from coterie.core.progress import Callback, Progress, silent
 from coterie.core.protocols import Engine, EStep, Memo, Model, Params, Source
-from coterie.core.recovery import Recovery
+from coterie.core.recovery import Recovery, recovering
 from coterie.core.rounding import first_lowest, is_lower
 
 
@@ -69,7 +69,7 @@ def fit(
         fits = model.fit_restarts(source, engine, rng, n_init, max_iter) if hasattr(model, "fit_restarts") else None
         if fits is not None:
             return _with_stats(first_lowest(fits, key), model, source, engine)
-    with Recovery(model, checkpointer) as recovery:
+    with recovering(model, checkpointer) as recovery:
         before = recovery.saved
         best = None if before.best is None else Fit.restored(before.best)
         clock = Descents(n_init, max_iter, getattr(model, "converges", True))
@@ -99,7 +99,7 @@ class Report:
     def __call__(self, fit: Fit) -> bool:
         """Whether the callback stops the fit."""
         is_known, self.is_known = self.is_known, False
-        if self.callback is None or is_known:
+        if self.callback is None or self.callback is silent or is_known:
             return False
         iteration = len(fit.history) - 1
         left = self.clock.left(self.run, iteration, float(fit.objective))

@@ -88,15 +88,16 @@ class Engine(Protocol):
         """The results of ``step(chunk)``, or ``step(chunk, memo)``, for every chunk."""
 
 
-@runtime_checkable
-class ClusterEngine(Engine, Protocol):
-    """An engine of other processes, which store the rows."""
+class ClusterEngine(Engine):
+    """Base class of engines of other processes, which store the rows."""
 
     def place(self, source: Source) -> Any:
         """Store the parts of a source in the processes, as long as it exists."""
+        raise NotImplementedError
 
     def release(self, source: Source) -> None:
-        """Free the memory that passes over a source use in the processes."""
+        """Free the memory that a source uses in the processes; a later pass would place it again."""
+        raise NotImplementedError
 
 
 class Model(Protocol):

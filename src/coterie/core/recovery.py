@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from dataclasses import replace
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from coterie import interrupts
 from coterie.core.checkpoint import Checkpointer, DescentState, RestartsState
@@ -17,25 +16,23 @@ from coterie.errors import CheckpointError
 if TYPE_CHECKING:
     from coterie.core.loop import Fit
 
+NOTHING = RestartsState(0, None, None)  # the state before the first iteration
 
+
+@contextmanager
+def recovering(model: Model, checkpointer: Checkpointer | None) -> Iterator[Recovery]:
+    """Context in which a batch loop runs: Ctrl-C is deferred, and the saved state is loaded."""
+    with interrupts.deferred(), interrupts.outermost() as is_outermost:
+        yield Recovery(checkpointer, (checkpointer and checkpointer.load(model)) or NOTHING, is_outermost)
+
+
+@dataclass(frozen=True)
 class Recovery:
     """Saves the state of the batch loop, restores it, and handles Ctrl-C."""
 
-    def __init__(self, model: Model, checkpointer: Checkpointer | None) -> None:
-        self.model, self.checkpointer, self.stack = model, checkpointer, ExitStack()
-        self.saved = RestartsState(0, None, None)  # nothing
-
-    def __enter__(self) -> Self:
-        self.stack.enter_context(interrupts.deferred())
-        self.is_outermost = self.stack.enter_context(interrupts.outermost())
-        with ExitStack() as on_error:
-            on_error.push(self.stack)
-            self.saved = (self.checkpointer and self.checkpointer.load(self.model)) or self.saved
-            on_error.pop_all()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> Any:
-        return self.stack.__exit__(kind, error, at)
+    checkpointer: Checkpointer | None
+    saved: RestartsState
+    is_outermost: bool
 
     def restore_records(self, last: tuple[Params, Any, float]) -> None:
         """Restore the records of the history recorder."""

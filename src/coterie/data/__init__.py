@@ -62,6 +62,8 @@ def opened(X: Any) -> Any:
     Functions that use `X` more than once call it first, so that no file is read twice. A `FileSource` with
     ``cache="none"`` is returned unchanged.
     """
+    if type(X) is np.ndarray:
+        return X
     from coterie.data import frames, locations, streams, tensors
     from coterie.data.files import FileSource
     from coterie.data.open_files import scan_files

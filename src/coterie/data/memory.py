@@ -145,16 +145,23 @@ def memory_source(X: Any, sample_weight: Any = None, y: Any = None) -> MemorySou
         X = _as_numeric(X)
     if X.dtype.kind == "c":
         raise InputError("Complex data not supported: pass real and imaginary parts as separate columns of X")
+    if sparse.issparse(X) or X.ndim != 2 or X.size == 0 or X.dtype.kind != "f":
+        X = _checked(X)
+    return MemorySource(X, as_weights(sample_weight, X.shape[0]), columns, y=as_row_values(y, X.shape[0]))
+
+
+def _checked(X: Any) -> Any:
+    """Sparse rows in canonical CSR format; `InputError` if there are no rows, no columns, or not two dimensions."""
     try:
         X = check_array(
             X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", ensure_all_finite=False, input_name="X"
         )
-    except ValueError as error:  # messages of scikit-learn: no rows, no columns, not two dimensions
+    except ValueError as error:
         raise InputError(str(error)) from None
     if sparse.issparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()  # also sorts
-    return MemorySource(X, as_weights(sample_weight, X.shape[0]), columns, y=as_row_values(y, X.shape[0]))
+    return X
 
 
 def _as_numeric(X: Any) -> Any:
@@ -164,11 +171,10 @@ def _as_numeric(X: Any) -> Any:
         raise InputError(f"X contains text, such as {X.ravel()[:1].tolist()}: convert or encode it first")
     if X.dtype.kind == "O":
         try:
-            return X.astype(np.float64)
-        except ValueError as error:
-            raise InputError(f"X contains values that are not numbers: {error}. Convert or encode them first") from None
-        except TypeError as error:
-            raise TypeError(f"X contains values that are not numbers: {error}. Convert or encode them first") from None
+            X = X.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            kind = InputError if isinstance(error, ValueError) else TypeError
+            raise kind(f"X contains values that are not numbers: {error}. Convert or encode them first") from None
     if X.ndim != 2 or X.dtype.kind not in "biuf":
         return X
     dtype = np.float32 if X.dtype.newbyteorder("=") == np.float32 else np.float64

@@ -41,26 +41,18 @@ def may_be_unsafe(limit: int, pivot: Any, weight: Any, sum_xx: Any) -> bool:
     return not low <= size <= high
 
 
-def has_squares(source: Source, engine: Engine, pivot: Any, weight: Any, sum_xx: Any) -> bool:
-    """Whether squares of the rows are in the range of float64; moments about a pivot make it fast for most rows."""
-    if not may_be_unsafe(MAX_EXPONENT, pivot, weight, sum_xx):
-        return True
-    return bool(engine.sum(_extent, source).rows <= 2.0**MAX_EXPONENT)
-
-
 def unsafe_exponent(size: float, dtype: Any, limit: int | None = None) -> int:
     """Exponent of the power of two just above `size`; 0 if it is within the limit, by default `SAFE`."""
     exponent = int(np.frexp(size)[1]) if 0 < size < np.inf else 0
     return exponent if abs(exponent) > (SAFE[np.dtype(dtype).itemsize] if limit is None else limit) else 0
 
 
-def measure_scale(source: Source, engine: Engine, limit: int) -> Scale | None:
-    """The scale of rows and weights; None if both are within the limit, or if values are not finite."""
+def measure_scale(source: Source, engine: Engine, limit: int) -> Scale:
+    """The scale of rows and weights: 0 for each that is within the limit, and if rows are not finite."""
     extent = engine.sum(_extent, source)
     if not np.isfinite(extent.rows):
-        return None
-    scale = Scale(*(unsafe_exponent(value, source.dtype, limit) for value in (extent.rows, extent.weight)))
-    return scale if any(scale) else None
+        return Scale(0, 0)
+    return Scale(*(unsafe_exponent(value, source.dtype, limit) for value in (extent.rows, extent.weight)))
 
 
 def _extent(chunk: Chunk) -> Extent:

@@ -9,8 +9,9 @@ import numpy as np
 from coterie import kernels
 from coterie.core.arrays import as_dense, is_sparse
 from coterie.core.protocols import Chunk, ClusterEngine, Engine, Source
+from coterie.core.scale import Scale
 from coterie.core.stats import FirstRow, Stats
-from coterie.data.scale_check import MAX_EXPONENT, SAFE, has_squares, may_be_unsafe, measure_scale
+from coterie.data.scale_check import MAX_EXPONENT, SAFE, may_be_unsafe, measure_scale
 from coterie.errors import InputError, ScaleError
 
 
@@ -69,9 +70,8 @@ def summarize(
     """
     if isinstance(engine, ClusterEngine):  # it stores the rows; faults are handled from here on
         engine.place(source)
-    first = source.pick([0])
-    pivot = kernels.for_centers(first.X, 1).take(first.X, [0])[0].astype(np.float64)
-    pivot = np.where(np.isfinite(pivot), pivot, 0.0)
+    pivot = as_dense(source.pick([0]).X)[0].astype(np.float64)
+    pivot[~np.isfinite(pivot)] = 0.0
     n_missing = 0
     with np.errstate(all="ignore"):
         if allow_missing:
@@ -81,12 +81,11 @@ def summarize(
         else:
             sums = engine.sum(partial(_moments, pivot), source)
             weight = sums.weight
-    limit = SAFE[source.dtype.itemsize] if rescales else MAX_EXPONENT
-    if to_fit and may_be_unsafe(limit, pivot, weight, sums.sum_xx):
-        scale = measure_scale(source, engine, limit)
-        if scale is not None:
-            raise ScaleError(*scale)
-    if not np.isfinite(sums.sum_xx).all() or not (to_fit or has_squares(source, engine, pivot, weight, sums.sum_xx)):
+    limit = SAFE[source.dtype.itemsize] if rescales and to_fit else MAX_EXPONENT
+    scale = measure_scale(source, engine, limit) if may_be_unsafe(limit, pivot, weight, sums.sum_xx) else Scale(0, 0)
+    if to_fit and any(scale):
+        raise ScaleError(*scale)
+    if not np.isfinite(sums.sum_xx).all() or scale.rows > 0:
         raise InputError(_invalid_message(source, engine.sum(_count_invalid, source), allow_missing))
     column_weight = np.maximum(sums.weight, np.finfo(np.float64).tiny)
     mean = sums.sum_x / column_weight

@@ -22,6 +22,7 @@ from coterie.distances.distance import Distance
 from coterie.distances.pairwise import strips
 from coterie.errors import ParameterError
 from coterie.hierarchy.cut import number_by_first_row
+from coterie.kernels.plain.density import roots
 
 
 @stored(
@@ -268,45 +269,36 @@ def core_clusters(distances: RowDistances, weight: Array, eps: float, min_sample
     if kd is not None:
         return _in_kd_tree(kd, weight, radius, min_samples * (1 - ROUNDING), distances.n_jobs)
     distances.store_if_small()
-    n, every = len(distances), np.arange(len(distances))
-    kernel = kernels.select("density", n, n)
-    is_core, parent, lock = np.empty(n, bool), np.arange(n), Lock()
+    n = len(distances)
+    kernel, is_core = kernels.select("density", n, n), np.empty(n, bool)
 
     def mark(rows: Array, table: Array) -> None:
         total = np.empty(len(rows))
         kernel.weights_within(table, weight, radius, total)
         is_core[rows] = total >= min_samples * (1 - ROUNDING)
 
-    def connect(rows: Array, table: Array) -> None:
+    for _ in distances.in_threads(mark, np.arange(n)):
+        pass
+    core, others = np.flatnonzero(is_core), np.flatnonzero(~is_core)
+    parent, lock = np.arange(len(core)), Lock()
+
+    def connect(part: Array) -> None:
+        table = distances.table(core[part], core[part[0] :])
         with lock:  # the result is the same in any order
-            kernel.connect_within(table, rows, is_core, radius, parent)
+            kernel.connect_within(table, part[0], radius, parent)
 
-    def label(rows: Array, table: Array) -> Array:
-        border = np.empty(len(rows), np.int32)
-        kernel.lowest_label_within(table, labels, radius, border)
-        return border
-
-    for _ in distances.in_threads(mark, every):
+    for _ in distances.strips_in_threads(connect, np.arange(len(core))):
         pass
-    for _ in distances.in_threads(connect, np.flatnonzero(is_core)):
-        pass
-    labels, others = _number(_roots(parent), is_core), np.flatnonzero(~is_core)
-    borders = list(distances.in_threads(label, others))
-    labels[others] = np.concatenate(borders) if borders else -1
+    labels = _numbered(roots(parent), is_core)
+    hoods = Neighbourhoods(distances.distance, distances.A[core], core, labels[core], eps / unit)
+    labels[others] = hoods.lowest_labels(distances.A[others], distances.n_jobs)
     return labels, is_core
 
 
-def _roots(parent: Array) -> Array:
-    """The root of each row in a union-find forest (n,)."""
-    while not np.array_equal(parent, above := parent[parent]):
-        parent = above
-    return parent
-
-
-def _number(roots: Array, is_core: Array) -> Array:
-    """Number the trees of core rows by their first row (n,); -1 for other rows."""
-    labels = np.full(len(roots), -1, np.int32)
-    labels[is_core] = number_by_first_row(roots[is_core])
+def _numbered(tree: Array, is_core: Array) -> Array:
+    """Number the trees of the core rows (c,) by their first row (n,); -1 for other rows."""
+    labels = np.full(len(is_core), -1, np.int32)
+    labels[is_core] = number_by_first_row(tree)
     return labels
 
 
@@ -322,10 +314,10 @@ def _in_kd_tree(kd: KDRows, weight: Array, radius: float, min_weight: float, n_j
     member = kd_density.connect_small_boxes(tree, is_core, square, parent)
     for start, stop in kd.parts:
         kd_density.connect_core(tree, points, is_core, member, square, parent, start, stop)
-    roots = np.full(n, -1)  # of rows
-    roots[kd.order] = kd.order[_roots(parent)]
+    tree_of_row = np.full(n, -1)
+    tree_of_row[kd.order] = kd.order[roots(parent)]
     is_core_row = kd.of_rows(is_core)
-    labels = _number(roots, is_core_row)
+    labels = _numbered(tree_of_row[is_core_row], is_core_row)
     of_points = labels[kd.order]
     borders = np.ascontiguousarray(points[~is_core])
     border_labels = np.empty(len(borders), np.int32)

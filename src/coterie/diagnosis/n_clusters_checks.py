@@ -77,8 +77,8 @@ def too_few_clusters(clusters: Partition, axes: dict[int, PrincipalAxes], rng: n
         f"({join_names([clusters.names[j] for j in multimodal])}) may contain several clusters. Cluster "
         f"{clusters.names[worst[0]]} has more than one mode along its {('longest', 'second longest')[worst[1]]} axis "
         f"(dip {tests[worst].value:.3f}, p = {tests[worst].p:.2g}).",
-        "Use a larger n_clusters. If K is right, use KMeans(search='fast'): a poor initialisation may have merged two "
-        "clusters.",
+        "Use a larger n_clusters. If K is right, use KMeans(search='thorough'): a poor initialisation may have merged "
+        "two clusters.",
         clusters=[clusters.names[j] for j in multimodal],
     )
 
@@ -93,7 +93,7 @@ def without_contradiction(too_many: Check, too_few: Check) -> tuple[Check, Check
         few,
         sentence=f"{few.sentence} But there is no gap between clusters {join_names(pairs, 3)}. So the centers may be "
         "in the wrong places, and it is not clear whether there are too few or too many clusters.",
-        remedy=MOVE_CENTERS.format("KMeans(search='fast')") + " Then compare numbers of clusters with choose_k.",
+        remedy=MOVE_CENTERS.format("KMeans(search='thorough')") + " Then compare numbers of clusters with choose_k.",
         details=few.details | many.details,
     )
     reason = "see too_few_clusters: there, other clusters may contain several"

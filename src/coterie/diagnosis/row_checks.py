@@ -2,7 +2,7 @@
 
 import numpy as np
 from scipy.spatial.distance import cdist, pdist
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from coterie.core.arrays import Array
 from coterie.core.formatting import count
@@ -131,7 +131,7 @@ def _scores(sample: Sample, codes: Array) -> tuple[Array, Array, Array]:
         center, unit = _center_and_unit(sample.X[members])
         radius = np.sqrt((((sample.X[members] - center) / unit) ** 2).sum(axis=1))
         z[members] = _robust_z_scores(radius ** (2 / 3))
-        limit[members] = student.isf(LEVEL / m, max(3.0, MAD_EFFICIENCY * len(members)))
+        limit[members] = -stdtrit(max(3.0, MAD_EFFICIENCY * len(members)), LEVEL / m)
         candidates = members[z[members] > limit[members]][:MAX_CANDIDATES]
         X, near = sample.X / unit, (1.5 * float(np.median(radius))) ** 2
         for i in candidates:  # hardly any other rows are near: fewer than ten, or 1 in 200 rows of small data

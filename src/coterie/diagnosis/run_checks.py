@@ -302,8 +302,8 @@ def unstable_starts(clusters: Partition, restarts: Restarts) -> Check:
         f"The clusters depend on the initialisation: {RESTARTS} runs of K-means with K = {clusters.k} agree with the "
         f"best run by a mean adjusted Rand index of only {agreement:.2f} ({count(len(restarts.X), 'row')}). The "
         f"inertia of {count(n_worse, 'run')} is more than 1% above the best, by up to {percent(excess.max())}.",
-        "Use KMeans(search='fast'), which improves on the result of restarts. Or try another n_clusters: runs disagree "
-        "most if K does not fit the data.",
+        "Use KMeans(search='thorough'), which improves on the result of restarts. Or try another n_clusters: runs "
+        "disagree most if K does not fit the data.",
         agreement=restarts.agreement.tolist(),
         above_best=excess.tolist(),
     )
@@ -326,16 +326,16 @@ def missed_optimum(clusters: Partition, restarts: Restarts, n_jobs: int | None) 
         return not_measured(name, "a claim needs a better solution for all rows, and these are not in memory")
     rows = clusters.sample.source.subset(np.flatnonzero(clusters.all_codes >= 0))
     codes = clusters.all_codes[clusters.all_codes >= 0]
-    better = KMeans(k, search="fast", random_state=clusters.random_state, n_jobs=n_jobs)
+    better = KMeans(k, search="thorough", search_budget=10, random_state=clusters.random_state, n_jobs=n_jobs)
     better.fit(rows.X, sample_weight=rows.w)
     value = inertia(rows.X, codes, sample_weight=rows.w, n_jobs=n_jobs) / max(better.inertia_, 1e-300) - 1
     return with_finding(
         measured(name, min(value, 1e9), MAX_EXCESS, len(codes)),
         value > MAX_EXCESS,
         "warning",
-        f"The inertia of these clusters is {percent(value)} above the inertia of KMeans(search='fast'), on all "
+        f"The inertia of these clusters is {percent(value)} above the inertia of KMeans(search='thorough'), on all "
         f"{count(len(codes), 'row')}.",
-        f"Use KMeans({k}, search='fast', random_state={clusters.random_state}).",
+        f"Use KMeans({k}, search='thorough', search_budget=10, random_state={clusters.random_state}).",
     )
 
 

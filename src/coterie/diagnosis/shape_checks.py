@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.spatial.distance import cdist
-from scipy.stats import gamma, norm
+from scipy.special import gammainccinv, ndtri
 
 from coterie.core.arrays import Array
 from coterie.core.formatting import count
@@ -100,7 +100,7 @@ def heavy_tails(clusters: Partition, axes: dict[int, PrincipalAxes]) -> Check:
         squares = (a.scores[:, :p] ** 2 / a.variances[:p]).sum(axis=1)
         ratios[j] = float(a.w @ squares**2 / a.w.sum()) / (p * (p + 2))
         # The limit is on a log scale because the kurtosis is skewed and its logarithm much less so.
-        limit = np.exp(norm.isf(LEVEL / len(axes)) * np.sqrt(8 / (p * (p + 2) * a.n)))
+        limit = np.exp(-ndtri(LEVEL / len(axes)) * np.sqrt(8 / (p * (p + 2) * a.n)))
         limits[j] = max(MAX_KURTOSIS_RATIO, float(limit))
     heavy = [j for j in ratios if ratios[j] > limits[j]]
     worst = max(ratios, key=lambda j: ratios[j] / limits[j])
@@ -130,7 +130,7 @@ def _axis_ratio_of_sphere(n: int, d: int, level: float) -> float:
 
     The Tracy-Widom law is approximated by a gamma distribution with the same first three moments (Chiani 2014).
     """
-    tail = gamma.isf(level, 46.446, scale=0.186054) - 9.84801
+    tail = 0.186054 * gammainccinv(46.446, level) - 9.84801
     a, b = np.sqrt(n - 1), np.sqrt(d)
     largest = ((a + b) ** 2 + tail * (a + b) * (1 / a + 1 / b) ** (1 / 3)) / n
     return float(np.sqrt(largest * (d - 1) / (d - largest))) if largest < d else np.inf
@@ -157,7 +157,7 @@ def unequal_spread(clusters: Partition, axes: dict[int, PrincipalAxes]) -> Check
     wide, narrow = max(widths, key=widths.__getitem__), min(widths, key=widths.__getitem__)
     ratio = min(widths[wide] / widths[narrow], 1e9)
     error = np.hypot(_relative_error(axes[wide]), _relative_error(axes[narrow]))
-    threshold = MAX_WIDTH_RATIO * np.exp(norm.isf(LEVEL / len(axes) ** 2) * error)
+    threshold = MAX_WIDTH_RATIO * np.exp(-ndtri(LEVEL / len(axes) ** 2) * error)
     share_moved = _share_moved(clusters, widths)
     return with_finding(
         measured(name, ratio, threshold, len(clusters.codes)),
@@ -194,7 +194,7 @@ def unequal_sizes(clusters: Partition) -> Check:
         f"Cluster {clusters.names[large]} is {ratio:.0f} times as large as cluster {clusters.names[small]} "
         f"({percent(shares[large])} and {percent(shares[small])} of the rows). K-means tends to split large clusters "
         "and merge small ones.",
-        "Use KMeans(search='fast') to check that no small clusters were merged. Or use GaussianMixture, which "
+        "Use KMeans(search='thorough') to check that no small clusters were merged. Or use GaussianMixture, which "
         "estimates the weights of the clusters.",
         shares=dict(zip(clusters.names, shares.tolist(), strict=True)),
     )

@@ -4,8 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.spatial import cKDTree
-from scipy.stats import beta
-from scipy.stats import t as student
+from scipy.special import betaincc, stdtr
 
 from coterie.core.formatting import count
 from coterie.diagnosis.dip import dip_test
@@ -117,7 +116,7 @@ def _gap_p(sample: Sample, rng: np.random.Generator, n_jobs: int | None) -> floa
     decrease = gap.log_w[0] - gap.log_w[1:]
     deviation = np.maximum(reference_decrease.std(axis=0, ddof=1) * np.sqrt(1 + 1 / REFERENCES), 1e-12)
     statistic = ((decrease - reference_decrease.mean(axis=0)) / deviation).max(initial=-np.inf)
-    return min(1.0, len(decrease) * float(student.sf(statistic, REFERENCES - 1)))
+    return min(1.0, len(decrease) * float(stdtr(REFERENCES - 1, -statistic)))
 
 
 # The Hopkins statistic: whether rows are more clustered than uniform random points.
@@ -159,4 +158,4 @@ def hopkins(X: np.ndarray, rng: np.random.Generator) -> Hopkins:
         return Hopkins(1.0, 0.0, m)
     volume_u, volume_w = ((u / largest) ** d).sum(), ((w / largest) ** d).sum()
     value = float(volume_u / (volume_u + volume_w))
-    return Hopkins(value, float(beta.sf(value, m, m)), m)
+    return Hopkins(value, float(betaincc(m, m, value)), m)

@@ -154,7 +154,7 @@ def as_distance(metric: Any, **params: Any) -> Distance:
         )
     module, _, kind = _HOME[name].partition(".")
     create: Callable[..., Distance] = getattr(import_module(f"coterie.distances.{module}"), kind)
-    valid = [*inspect.signature(create).parameters]
+    valid = [*inspect.signature(create).parameters] if params else []
     if unknown := [parameter for parameter in params if parameter not in valid]:
         remedy = f"use {' or '.join(valid)}" if valid else "it takes no parameters"
         raise ParameterError(f"metric={metric!r} has no parameter {unknown[0]!r}: {remedy}")

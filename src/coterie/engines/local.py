@@ -5,16 +5,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from coterie import interrupts, machine
+from coterie import machine
 from coterie.core.protocols import Memo, Source, Step
 from coterie.core.stats import tree_sum
 
 
 class LocalEngine:
-    """Base class of local engines, which define `_run`: run a step on all parts, in their order."""
+    """Base class of local engines. `_run` runs a step on all parts, in their order."""
+
+    n_jobs: int | None = 1  # number of threads
 
     def _run(self, step: Step, source: Source, *memos: list[Memo]) -> Iterator[Any]:
-        raise NotImplementedError
+        return machine.in_threads(partial(_run_part, step), zip(source.parts(), *memos, strict=True), self.n_jobs)
 
     def sum(self, step: Step, source: Source) -> Any:
         with machine.one_blas_thread:
@@ -40,20 +42,12 @@ class LocalEngine:
 class Serial(LocalEngine):
     """Process one chunk after the other."""
 
-    def _run(self, step: Step, source: Source, *memos: list[Memo]) -> Iterator[Any]:
-        for part, *memo in zip(source.parts(), *memos, strict=True):
-            interrupts.check()
-            yield step(part(), *memo)
-
 
 @dataclass(frozen=True)
 class Threads(LocalEngine):
     """Process chunks in parallel threads; the kernels release the GIL."""
 
     n_jobs: int | None = None  # None and -1: all cores; -2: all but one
-
-    def _run(self, step: Step, source: Source, *memos: list[Memo]) -> Iterator[Any]:
-        return machine.in_threads(partial(_run_part, step), zip(source.parts(), *memos, strict=True), self.n_jobs)
 
 
 def _run_part(step: Step, part: Any, *memo: Memo) -> Any:

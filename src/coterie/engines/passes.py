@@ -17,6 +17,7 @@ from operator import add
 from typing import Any, NamedTuple, Protocol
 
 from coterie import machine
+from coterie.core import protocols
 from coterie.core.in_memory import is_in_memory
 from coterie.core.protocols import Chunk, EStep, Memo, Source, Step
 from coterie.core.stats import Node, first_item, tree_nodes
@@ -199,14 +200,13 @@ class Ledger:
         return numbers
 
 
-class ClusterEngine:
-    """Base class of engines of other processes. A subclass has `_new_placement`, which distributes the parts."""
+class ClusterEngine(protocols.ClusterEngine):
+    """The passes of engines of other processes. A subclass has `_new_placement`, which distributes the parts."""
 
     def _new_placement(self, source: Source) -> Placement:
         raise NotImplementedError
 
     def place(self, source: Source) -> Placement:
-        """The parts of a source in the processes; they stay there as long as the source exists."""
         placement = _placements.get(id(source))
         if placement is None:
             placement = _placements[id(source)] = self._new_placement(source)
@@ -214,7 +214,6 @@ class ClusterEngine:
         return placement
 
     def release(self, source: Source) -> None:
-        """Free the memory that a source uses in the processes; a later pass would place it again."""
         _placements.pop(id(source), None)
         if hasattr(source, "release"):
             source.release()

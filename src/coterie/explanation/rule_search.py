@@ -209,7 +209,7 @@ def _best_range(column: BinnedColumn, inside: Array, total: Array, goal: _Goal) 
     before = np.concatenate([np.zeros((len(gain), 1)), gain[:, :-1]], axis=1)
     lowest = np.minimum.accumulate(before, axis=1)
     stop = np.argmax(gain - lowest, axis=1)
-    start = [int(np.argmin(row[: end + 1])) for row, end in zip(before, stop, strict=True)]
+    start = np.argmax(before == np.take_along_axis(lowest, stop[:, None], axis=1), axis=1)
     first = np.concatenate([np.zeros(last, np.int64), ends + 1, start]).astype(np.int64)
     final = np.concatenate([ends, np.full(last, last), stop]).astype(np.int64)
     phi = goal.phi(sum_inside[final + 1] - sum_inside[first], sum_total[final + 1] - sum_total[first])

@@ -12,8 +12,10 @@ from coterie.core.arrays import as_float64, column_sums, is_sparse
 from coterie.core.stats import Stats
 from coterie.core.stored import stored
 from coterie.errors import ParameterError
-from coterie.families.family import TINY, Family
+from coterie.families.family import Family
 from coterie.families.prior import Pseudo
+
+NO_WEIGHT = 1e-200  # the sums of a component without rows are divided by this, so that those of a prior do not overflow
 
 
 class Linear(NamedTuple):
@@ -176,7 +178,7 @@ class ExponentialFamily(Family):
         weight = stats.weight + prior.weight
         if weight.shape[1] > 1:
             weight = self.per_statistic(weight)
-        return self.from_means((stats.sum_t + prior.sum_t) / np.maximum(weight, TINY))
+        return self.from_means((stats.sum_t + prior.sum_t) / np.maximum(weight, NO_WEIGHT))
 
     def expected_log_prob(self, params: Any, stats: Sums) -> float:
         normalizer = self.log_normalizer(params).reshape(len(stats.weight), -1)

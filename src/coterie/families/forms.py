@@ -41,18 +41,16 @@ def outer(form: str, weight: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.nda
 
 
 def constant(form: str, k: int, matrix: np.ndarray) -> np.ndarray:
-    """The same `matrix` (d, d) for each of k components, as a sum in this form."""
-    if form == "full":
-        return np.broadcast_to(matrix, (k, *matrix.shape))
-    if form == "tied":
-        return k * matrix
+    """The same `matrix` (d, d) for each of k components, as a sum in this form, with one entry for all of them."""
+    if form in ("full", "tied"):
+        return matrix[None] if form == "full" else k * matrix
     diagonal = np.diagonal(matrix)
-    return np.broadcast_to(diagonal, (k, len(diagonal))) if form == "diag" else np.full(k, diagonal.sum())
+    return diagonal[None] if form == "diag" else diagonal.sum(keepdims=True)
 
 
 def recentered(form: str, weight: np.ndarray, sum_dx: np.ndarray, sum_dxx: np.ndarray, step: np.ndarray) -> np.ndarray:
     """`sum_dxx` about points that are moved by `step` (..., k, d)."""
-    return sum_dxx - 2 * outer(form, np.ones_like(weight), sum_dx, step) + outer(form, weight, step, step)
+    return sum_dxx - outer(form, np.ones_like(weight), 2 * sum_dx - weight[..., None] * step, step)
 
 
 def mahalanobis(form: str, factor: np.ndarray, sums: np.ndarray) -> np.ndarray:
@@ -78,16 +76,6 @@ def dense(form: str, covariances: np.ndarray, k: int, d: int) -> np.ndarray:
         return np.repeat(covariances[..., None, :, :], k, axis=-3)
     diagonal = covariances if form == "diag" else np.repeat(covariances[..., None], d, axis=-1)
     return diagonal[..., None] * np.eye(d)
-
-
-def diagonals(form: str, f: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Diagonals of the covariances and of their inverses, broadcastable to (..., k, d), from `f` as in `condition`."""
-    if form == "spherical":
-        return f.covariances[..., None], np.broadcast_to((f.factor**2)[..., None], f.means.shape)
-    if form == "diag":
-        return f.covariances, f.factor**2
-    variances, precisions = np.diagonal(f.covariances, axis1=-2, axis2=-1), (f.factor**2).sum(axis=-1)
-    return (variances[..., None, :], precisions[..., None, :]) if form == "tied" else (variances, precisions)
 
 
 def condition(f: Any) -> np.ndarray:

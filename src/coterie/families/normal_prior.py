@@ -78,7 +78,7 @@ class Penalty:
     scale: np.ndarray | None = None  # (d, d)
 
     def scatter(self, form: str, k: int, total: np.ndarray) -> np.ndarray:
-        """The term that is added to the scatter of the components, for rows with the weight `total` (...)."""
+        """The term that is added to the scatter of all components, for rows with the weight `total` (...)."""
         d = len(self.floor)
         shape = (*total.shape, *[1] * {"full": 3, "tied": 2, "diag": 2, "spherical": 1}[form])
         added = total.reshape(shape) / k * forms.constant(form, k, np.diag(self.floor))

@@ -15,7 +15,6 @@ from coterie.core.progress import Progress
 from coterie.core.scale import SQUARES, Scale, multiplied
 from coterie.core.stored import stored
 from coterie.data import opened
-from coterie.data.memory import as_weights
 from coterie.distances.distance import check_symmetric
 from coterie.distances.euclidean import Euclidean
 from coterie.errors import ParameterError
@@ -173,15 +172,9 @@ class AgglomerativeClustering(TreeEstimator):
                 "compute_full_tree must be True if distance_threshold is set; got False: use compute_full_tree='auto'"
             )
         X = opened(X)
-        objects = self._objects(X)
-        n, rows = len(objects.A), X
-        weight = as_weights(sample_weight, n)
-        weight = np.ones(n) if weight is None else weight
-        leaf_rows = np.flatnonzero(weight)
-        if len(leaf_rows) < n:
-            rows = self._subset(X, leaf_rows)
-            objects, weight = self._objects(rows), weight[leaf_rows]
+        objects, weight, leaf_rows, n = self._weighted_objects(X, sample_weight)
         check_enough(len(leaf_rows), n_clusters)
+        rows = X if len(leaf_rows) == n else self._subset(X, leaf_rows)
         Z, n_components = self._linkage_matrix(rows, n, leaf_rows, objects, weight)
         tree = as_tree(Z)
         k = 1 + int(np.count_nonzero(tree.height >= threshold)) if n_clusters is None else n_clusters
@@ -262,10 +255,7 @@ def cuts(
     model: AgglomerativeClustering, ks: list[int], X: Any, sample_weight: Any
 ) -> Iterator[tuple[AgglomerativeClustering, float]]:
     """Copies of a fitted model cut into `ks` clusters, and their costs: inertia for Ward, else the highest merge."""
-    n, rows = model._columns
-    weight = as_weights(sample_weight, n)
-    weight = np.ones(len(rows)) if weight is None else weight[rows]
-    objects = model._objects(X if len(rows) == n else model._subset(X, rows))
+    objects, weight, _, _ = model._weighted_objects(X, sample_weight)
     tree = as_tree(model.linkage_matrix_)
     costs = _sums_of_squares(tree.height) if model.linkage == "ward" else np.maximum.accumulate(tree.height)
     for k in ks:

@@ -9,6 +9,7 @@ from coterie.core.arguments import not_negative, one_of, whole_number
 from coterie.core.arrays import Array
 from coterie.errors import InputError, ParameterError
 from coterie.hierarchy.tree import Tree, as_tree, check_tree
+from coterie.kernels.plain.density import roots
 
 
 def cut(Z: Any, n_clusters: Any = None, height: Any = None, inconsistency: Any = None, depth: int = 2) -> Array:
@@ -70,9 +71,7 @@ def clusters_below(tree: Tree, merge_mask: Array) -> Array:
     up = tree.parent.copy()
     tops = np.flatnonzero(~merge_mask[tree.parent - n]) if n > 1 else np.arange(1)
     up[tops] = tops
-    while not np.array_equal(up, higher := up[up]):
-        up = higher
-    return number_by_first_row(up[:n])
+    return number_by_first_row(roots(up)[:n])
 
 
 def number_by_first_row(cluster: Array) -> Array:

@@ -13,6 +13,7 @@ from coterie.distances.euclidean import Euclidean
 from coterie.distances.pairwise import strips
 from coterie.hierarchy.linkage_methods import Method, ReportMerges
 from coterie.kernels import SMALL
+from coterie.kernels.plain import linkage
 from coterie.kernels.plain.linkage import WARD, Merges
 
 FEW_ROWS = 2500  # minimum number of rows for which a k-d tree is faster: times 2 to the number of columns
@@ -64,22 +65,14 @@ def rescale_heights(height: Array, exponent: int) -> Array:
 
 def prim_by_rows(rows: Any, distance: Distance, progress: ReportMerges) -> Merges:
     """Prim's minimum spanning tree for any distance, with one row of distances in memory at a time."""
-    n, new = len(rows), 0
-    nearest, link, is_outside = np.full(n, np.inf), np.zeros(n, np.int64), np.ones(n, bool)
-    distances, ends = np.empty((1, n), rows.dtype), np.empty((2, n - 1), np.int64)
-    merges = Merges(ends[0], ends[1], np.empty(n - 1))
+    distances = np.empty((1, len(rows)), rows.dtype)
+
+    def distances_of(row: int) -> Array:
+        distance.between(rows[row : row + 1], rows, distances)
+        return distances[0]
+
     with machine.one_blas_thread:
-        for step in range(n - 1):
-            is_outside[new], nearest[new] = False, np.inf
-            distance.between(rows[new : new + 1], rows, distances)
-            is_nearer = is_outside & (distances[0] < nearest)
-            nearest[is_nearer], link[is_nearer] = distances[0][is_nearer], new
-            new = int(nearest.argmin())
-            merges.left[step], merges.right[step], merges.height[step] = link[new], new, nearest[new]
-            if step % 256 == 0:
-                progress(step)
-    progress(n - 1)
-    return merges
+        return linkage.prim_by_rows(len(rows), distances_of, progress)
 
 
 def scale_to_unit(rows: Array) -> tuple[Array, int]:

@@ -12,13 +12,13 @@ from coterie.jobs import ChooseJob, CompareJob, Job
 from coterie.jobs.command_line import report_source
 from coterie.jobs.fitting import build_estimator, caught_warnings
 from coterie.jobs.job_table import job_table
-from coterie.jobs.option_checks import check_k, check_static, check_table_options
+from coterie.jobs.option_checks import check_k, check_k_can_be_chosen, check_static, check_table_options
 from coterie.jobs.output_files import check_outputs, with_report
 from coterie.jobs.python_remedies import with_job_options
 from coterie.preparation.fit_preparation import PreparedTable, prepare
 from coterie.report.build.cluster_summaries import notes, table_fields
 from coterie.report.results import Choice, ChoiceResult, CriterionVote
-from coterie.selection import ChooseK, Sweep, choose_k
+from coterie.selection import ChooseK, choose_k
 from coterie.selection.reasons import describe_votes
 from coterie.selection.votes import NAMES
 
@@ -65,15 +65,6 @@ def evaluate(job: ChooseJob, table: Table, prepared: PreparedTable, callback: Ca
     return with_job_options(result) if job.in_python else result, details
 
 
-def check_k_can_be_chosen(method: str) -> None:
-    """Reject mixed columns, because criteria need rows of numbers, or series; and algorithms without a number K."""
-    algorithm = algorithm_of(method)
-    if algorithm.finds_k:
-        raise ParameterError(f"{method} finds the number of clusters itself: run coterie fit -a {method}.")
-    if algorithm.mixed:
-        raise ParameterError(f"K cannot be chosen for mixed column types: set it for {method}, for example -k 3.")
-
-
 def choose(
     job: Job | ChooseJob | CompareJob, method: str, X: Any, weight: Any, prepared: PreparedTable, callback: Callback, *,
     criteria: tuple[str, ...] = (), options: Mapping[str, Any] | None = None,
@@ -118,11 +109,6 @@ def choose(
         warnings=(*warnings, *_choice_warnings(result)),
     )
     return choice, result
-
-
-def reusable_sweep(result: ChooseK) -> Sweep | None:
-    """The fits that were evaluated, if one of them is the fit for the chosen K: to all rows, or if there is no time."""
-    return result.sweep if result.rows == result.n or result.is_stopped else None
 
 
 def _choice_warnings(result: ChooseK) -> tuple[str, ...]:

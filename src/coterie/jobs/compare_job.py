@@ -12,7 +12,7 @@ from coterie.core.formatting import count, join_words
 from coterie.core.progress import Callback, Progress, silent
 from coterie.errors import ParameterError
 from coterie.jobs import CompareJob
-from coterie.jobs.choose_k_job import choose, reusable_sweep
+from coterie.jobs.choose_k_job import choose
 from coterie.jobs.command_line import report_source
 from coterie.jobs.fitting import fit
 from coterie.jobs.job_table import job_table
@@ -129,7 +129,7 @@ def _ks(
         choice, details = choose(job, "kmeans", prepared.rows.model_input, prepared.weight, prepared, callback)
         note = f"{choice.heading}: {choice.reason}"
         k = choice.recommended if choice.recommended > 1 else choice.runner_up or 2
-        return [k], (note,), reusable_sweep(details)
+        return [k], (note,), details.reusable_sweep
     first, last = job.k if isinstance(job.k, tuple) else (job.k, job.k)
     check_rows_for_k(job.k, prepared.rows.n)
     return list(range(first, last + 1)), (), None

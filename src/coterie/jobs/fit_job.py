@@ -1,11 +1,13 @@
 """The command ``coterie fit``: read, prepare, choose K, fit, summarise, write."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +18,6 @@ from coterie.data.tables.reader import Table
 from coterie.data.tables.writer import LABELS_ONLY, write
 from coterie.errors import InputError, NotConvergedError
 from coterie.jobs import Job, option_checks
-from coterie.jobs.choose_k_job import check_k_can_be_chosen, choose, reusable_sweep
 from coterie.jobs.cluster_rows import ClusterRows, check_cluster_job, cluster_rows, is_read_by_workers
 from coterie.jobs.clustered_rows import clustered_rows
 from coterie.jobs.command_line import report_source
@@ -26,11 +27,9 @@ from coterie.jobs.labelled_table import NewColumns, check_new_columns, table_wri
 from coterie.jobs.output_files import OutputFiles, check_outputs
 from coterie.jobs.python_remedies import with_job_options, with_job_reasons
 from coterie.jobs.training_summary import summarize_training
-from coterie.persistence import save
 from coterie.plots.silhouette_display import SilhouetteDisplay
 from coterie.preparation.column_selection import DISTANCE, LABEL, NAME, PROBABILITY
 from coterie.preparation.fit_preparation import PreparedTable, prepare
-from coterie.preparation.sklearn_steps import as_pipeline
 from coterie.report.build.cluster_names import check_names, named, names_by_label
 from coterie.report.build.cluster_rules import with_rules
 from coterie.report.build.cluster_summaries import (
@@ -47,7 +46,9 @@ from coterie.report.build.fitted_model import FittedModel
 from coterie.report.build.profile_table import profile_table
 from coterie.report.html.report import Absent, Report
 from coterie.report.results import Choice, ClusterSummary, JobResult
-from coterie.selection import ChooseK
+
+if TYPE_CHECKING:
+    from coterie.selection import ChooseK
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +141,7 @@ def _fit(
     if isinstance(k, int):
         check_names(job.names, k)
     has_sweep = details is not None and remote is None and algorithm_of(job.algorithm).has_sweep
-    sweep = reusable_sweep(details) if details is not None and has_sweep else None
+    sweep = details.reusable_sweep if details is not None and has_sweep else None
     recorded = job.animate is not None or (recorded and sweep is None)  # the fits of a sweep are not recorded
     with _resume_hint(job.checkpoint):
         fitted = fit(
@@ -180,6 +181,9 @@ def _write_tables_and_model(job: Job, content: ClusteredTable, files: OutputFile
         )
         files.write(job.output, writer)
     if job.model is not None:
+        from coterie.persistence import save
+        from coterie.preparation.sklearn_steps import as_pipeline
+
         callback(Progress(f"writing {job.model.name}"))
         summary = summarize_training(members, model, labels, algorithm_of(job.algorithm))
         if summary is not None:
@@ -256,7 +260,9 @@ def _k(job: Job, prepared: PreparedTable, callback: Callback) -> tuple[int | str
     method = algorithm_of(job.algorithm)
     if method.finds_k or (method.mixed and job.k == "auto"):
         return "auto", None, None
-    check_k_can_be_chosen(job.algorithm)
+    option_checks.check_k_can_be_chosen(job.algorithm)
+    from coterie.jobs.choose_k_job import choose  # it imports all criteria
+
     X, weight, _ = sample_rows(prepared, job.sample, job.seed)
     choice, details = choose(job, job.algorithm, X, weight, prepared, callback, options=job.options)
     return details.best_number if details.is_stopped else choice.recommended, choice, details

@@ -1,32 +1,34 @@
 """One fit of an algorithm to prepared rows, shared by the commands."""
 
+from __future__ import annotations
+
 import time
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from coterie.algorithms import Algorithm, algorithm_of, parameters, sweep_parameters
+from coterie.base import ObjectEstimator
 from coterie.core.progress import Callback, Progress
 from coterie.core.protocols import InformationCriteria, SortedComponents, parameters_of
-from coterie.density.density_estimator import DensityEstimator
 from coterie.errors import FitInterruptedWarning, InputError
 from coterie.families.frame_columns import product_of
-from coterie.hierarchy.tree_estimator import TreeEstimator
 from coterie.jobs import TableJob
 from coterie.jobs.cluster_rows import ClusterRows, connected_engine
 from coterie.machine import check_memory
 from coterie.metrics import adjusted_rand_score
-from coterie.mixture.bayesian_mixture import BayesianGaussianMixture
 from coterie.persistence.renumber import renumbered
 from coterie.plots.convergence_display import Starts
 from coterie.preparation.fit_preparation import PreparedTable
 from coterie.report.build.fitted_model import FittedModel
-from coterie.selection import Sweep, mixture_table
+
+if TYPE_CHECKING:
+    from coterie.selection import Sweep
 
 TREE_ROWS = 20_000  # rows whose distances fit into any memory
 
@@ -108,7 +110,7 @@ def cluster_numbers(model: Any, labels: Any) -> Any:
     come last.
     """
     is_sorted = isinstance(vars(model).get("_fitted_model"), SortedComponents)
-    if is_sorted or isinstance(model, BayesianGaussianMixture | TreeEstimator | DensityEstimator):
+    if is_sorted or isinstance(model, ObjectEstimator) or hasattr(model, "weight_concentration_"):
         return np.arange(int(labels.max(initial=-1)) + 1)
     k = {"n_clusters": 0, "n_components": 0, **parameters_of(model)}
     used, first = np.unique(labels, return_index=True)
@@ -248,6 +250,8 @@ def scores_of(model: Any, X: Any, weight: Any) -> dict[str, float]:
 
 
 def _best_covariance(X: Any, k: int, weight: Any, seed: int, threads: int | None) -> str:
+    from coterie.selection import mixture_table
+
     best = mixture_table(X, [k], sample_weight=weight, n_jobs=threads, random_state=seed).best(1)
     if not best:
         raise InputError(f"no covariance structure fits {k} components: try fewer, or --covariance spherical.")

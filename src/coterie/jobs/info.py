@@ -12,7 +12,7 @@ from coterie.core.protocols import parameters_of
 from coterie.data.tables.converted_table import converted
 from coterie.data.tables.reader import Table, read
 from coterie.errors import InputError
-from coterie.jobs.prepared_model import is_model, read_model
+from coterie.persistence.container import is_model
 from coterie.preparation import Missing, PreparationOptions
 from coterie.preparation.column_selection import column_kind, mostly_missing_reason, reading_candidates, reason_to_skip
 from coterie.preparation.detect_readings import detect_readings
@@ -31,6 +31,8 @@ def describe(path: Path) -> TableInfo | ModelInfo:
 
 
 def _model_info(path: Path) -> ModelInfo:
+    from coterie.jobs.prepared_model import read_model
+
     saved = read_model(path)
     model = saved.model
     defaults = type(model)().get_params(deep=False)

@@ -127,6 +127,15 @@ def check_safe_csv(job: Job | PredictJob) -> None:
         raise ParameterError("--safe-csv is for output in .csv or .tsv: name such a file with -o, or leave it out.")
 
 
+def check_k_can_be_chosen(method: str) -> None:
+    """Reject mixed columns, because criteria need rows of numbers, or series; and algorithms without a number K."""
+    algorithm = algorithm_of(method)
+    if algorithm.finds_k:
+        raise ParameterError(f"{method} finds the number of clusters itself: run coterie fit -a {method}.")
+    if algorithm.mixed:
+        raise ParameterError(f"K cannot be chosen for mixed column types: set it for {method}, for example -k 3.")
+
+
 def check_no_k(k: Number, method: str) -> None:
     """Reject -k for an algorithm that finds the number of clusters itself."""
     if algorithm_of(method).finds_k and k != "auto":

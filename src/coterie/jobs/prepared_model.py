@@ -6,7 +6,7 @@ from typing import Any
 from coterie.data.tables.read_errors import check_file
 from coterie.errors import InputError
 from coterie.persistence import load
-from coterie.persistence.container import KEY, SUFFIX
+from coterie.persistence.container import SUFFIX
 from coterie.preparation.sklearn_steps import PreparedModel, from_pipeline
 
 
@@ -21,16 +21,3 @@ def load_model(path: Path) -> Any:
     if path.suffix.lower() != SUFFIX:
         raise InputError(f'cannot read "{path}": a model ends in {SUFFIX}.')
     return load(path)
-
-
-def is_model(path: Path) -> bool:
-    """Whether a file is a model, rather than arrays in the same format."""
-    from safetensors import SafetensorError, safe_open
-
-    if path.suffix.lower() != SUFFIX or not path.is_file():
-        return False
-    try:
-        with safe_open(path, framework="numpy") as file:
-            return KEY in (file.metadata() or {})
-    except SafetensorError:
-        return False

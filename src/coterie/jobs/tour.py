@@ -105,10 +105,9 @@ def _kmeans(t: Tables) -> Iterator[Step]:
     yield "KMeans, missing values", partial(_fit, coterie.KMeans(K, missing="ignore", **short), t.missing, t.w)
     many = np.tile(t.missing, (4, 1))
     yield "KMeans, missing values, many rows", partial(_fit, coterie.KMeans(K, missing="ignore", **short), many)
-    yield "KMeans, search fast", partial(_fit, coterie.KMeans(8 * K, search="fast", **short), t.X)
-    for search, budget in (("fast", 20), ("global", 1000)):
-        estimator = coterie.KMeans(3 * K, search=search, search_budget=budget, **short)
-        yield f"KMeans, search {search}, few rows", partial(_fit, estimator, t.few[:200], t.w[:200])
+    for k, rows, budget in ((8 * K, slice(None), 10), (3 * K, slice(200), 1000)):
+        estimator = coterie.KMeans(k, search="thorough", search_budget=budget, **short)
+        yield f"KMeans, thorough search, {k} clusters", partial(_fit, estimator, t.X[rows], t.w[rows])
     yield "KMeans, one column", partial(_fit, coterie.KMeans(4, algorithm="exact", random_state=0), t.column)
     yield "KMeans, few rows", partial(_fit, coterie.KMeans(3, algorithm="exact", random_state=0), t.X[:24])
     yield "k_means", lambda: k_means(t.X, K, **short)

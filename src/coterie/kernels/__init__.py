@@ -51,12 +51,11 @@ TASKS = {
     "kmeans_1d": Task(lambda m, k: m * m * k, limit=1 << 24),  # optimal k clusters of m sorted values
     "linkage": Task(lambda n, d: n * n * d),  # merges by distances of n rows with d columns; d = 1 if precomputed
     "medians": Task(_assignment),  # L1 and Euclidean distances of rows X to k centers
-    "medoids": Task(lambda n, m, k: n * m * k),  # swaps of k medoids among n candidates for m objects
     "nan_kmeans": Task(_assignment),  # rows X with missing values, k centers
     "pairwise": Task(lambda A, B: A.shape[0] * B.shape[0] * A.shape[1]),  # distances between rows of A and B
     "posteriors": Task(lambda X, k: 40 * X.shape[0] * k),  # rows X, k components; an exponential counts as 40
     "products": Task(_products),  # inner products of rows X with k dense rows
-    "silhouette": Task(lambda n, d: n * n * d),  # sums of distances of n rows with d columns
+    "silhouette": Task(lambda n, d: n * n * d, limit=1 << 20),  # sums of distances of n rows with d columns
     "soft_dtw": Task(_warping, limit=1 << 12),
     "transport": Task(lambda n, k: n * k, limit=1 << 12),  # assignment of n rows to k clusters of bounded sizes
     "two_means": Task(lambda n, d: 2 * n * d),  # two clusters of a part of a table with n rows and d columns

@@ -1,23 +1,22 @@
 """Base class of the estimators that fit one model of centers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from coterie.base import CENTERS, Partitional, Summary, callbacks
 from coterie.core import loop
-from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
+from coterie.core.arguments import as_rng, not_negative, whole_number
 from coterie.core.checkpoint import Store
-from coterie.core.progress import Callback
+from coterie.core.progress import Callback, Progress, silent
 from coterie.core.protocols import Engine, Source
+from coterie.core.search import kind_of
 from coterie.errors import InputError, ScaleError
-from coterie.kmeans import swap_search
+from coterie.kmeans.center_search import Start, applies, search_start
 from coterie.kmeans.lloyd import warn_of_empty_clusters
 from coterie.seeding import check_start, starts
 from coterie.traces import Traced
-
-KINDS = ("auto", "short")  # searches of all rows, for search="auto"; the first one for the smallest tables
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -33,7 +32,7 @@ class CenterEstimator(Traced, Partitional):
     _powers_of_options: ClassVar[dict[str, int]] = {"init": 1}
     _remedy = "X has too few distinct rows for more"  # end of the warning about empty clusters
     _n_frozen = 0  # number of centers that do not move
-    _searches: ClassVar[tuple[str, ...]] = ("auto", "none", "fast")  # choices of `search`
+    _search_share: ClassVar[float] = 1.0  # factor of the work of the default search
     search = "none"  # for estimators without this option
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -62,9 +61,17 @@ class CenterEstimator(Traced, Partitional):
             return self._fit_rescaled(error, X, sample_weight)
         model, rng = self._fit_model(source, summary), as_rng(self.random_state)
         store = self._store(source, engine)
-        model, n_init, callback = self._search(model, source, engine, summary, rng, n_init, max_iter, callback, store)
-        result, labels = self._descend(model, source, engine, n_init, max_iter, callback, rng, store)
-        self._store_result(model, result, labels, source, X, sample_weight)
+        with self._released_on_error(engine, source):
+            start = self._search(model, source, engine, summary, rng, n_init, max_iter, callback, store)
+        self._path = start.path
+        try:
+            result, labels = self._descend(
+                start.model, source, engine, start.n_init, start.max_iter, start.callback, rng, store
+            )
+        finally:
+            del self._path
+        result = replace(result, history=(*(step.objective for step in start.path), *result.history))
+        self._store_result(start.model, result, labels, source, X, sample_weight)
         warn_of_empty_clusters(result.stats, self._remedy, self._n_frozen)
         return self
 
@@ -77,25 +84,34 @@ class CenterEstimator(Traced, Partitional):
     def _search(
         self, model: Any, source: Source, engine: Engine, summary: Summary, rng: np.random.Generator, n_init: int,
         max_iter: int, callback: Callback, store: Store | None,
-    ) -> tuple[Any, int, Callback]:  # fmt: skip
-        """Search for initial centers: the model that starts there, the number of initialisations, and the callback."""
-        kind = self._search_for(source)
+    ) -> Start:  # fmt: skip
+        """Search for initial centers."""
+        kind = self._search_for(model, source)
         if kind == "none":
-            return model, n_init, callback
-        n_init = swap_search.EFFORTS[kind].starts if self.n_init == "auto" else n_init
-        rng = rng if store is None else store.initial_rng(rng)
-        model, callback = swap_search.search_start(kind, model, source, engine, rng, n_init, max_iter, callback)
-        return model, 1, callback
+            return Start(model, n_init, max_iter, callback)
+        rng, starts = rng if store is None else store.initial_rng(rng), None if self.n_init == "auto" else n_init
+        share = self._search_share if kind == "auto" else 1.0
+        return search_start(kind, share, model, source, engine, summary, rng, starts, max_iter, callback)
 
-    def _search_for(self, source: Source) -> str:
-        """Kind of search for these rows: resolve `search='auto'`."""
-        if self.search != "auto":
-            return self.search
-        if not isinstance(self.init, str) or self.init not in ("auto", "k-means++"):
-            return "none"
-        rows = {kind: swap_search.max_rows(swap_search.EFFORTS[kind], source, self.n_clusters) for kind in KINDS}
-        kind = next((kind for kind in KINDS if source.shape[0] <= rows[kind]), "sample")
-        return kind if kind == "auto" or self.n_init == "auto" else "none"
+    def _search_for(self, model: Any, source: Source) -> str:
+        """The search for these rows: 'auto' is 'none' where it does not apply."""
+        kind = kind_of(self.search)
+        is_default = self.n_init == "auto" and isinstance(self.init, str) and self.init in ("auto", "k-means++")
+        return kind if kind != "auto" or (is_default and applies(model, source)) else "none"
+
+    def _with_recorder(
+        self, callback: Any, model: Any, source: Source, engine: Engine, key: Any = None, start: Any = None
+    ) -> Any:
+        """As in `Estimator`; the callback first gets the iterations of the search from which the fit continues."""
+        watch, path = super()._with_recorder(callback, model, source, engine, key, start), vars(self).get("_path", ())
+        if not path or watch is silent:
+            return watch
+        stopped = sum(bool(watch(step)) for step in path) > 0  # a sum, so that all steps are recorded
+
+        def continued(progress: Progress) -> bool:
+            return bool(watch(replace(progress, done=progress.done + len(path)))) or stopped
+
+        return continued
 
     def _store_result(self, model: Any, result: loop.Fit, labels: Any, source: Any, X: Any, sample_weight: Any) -> None:
         self._learn_columns(X, source)
@@ -110,7 +126,7 @@ class CenterEstimator(Traced, Partitional):
         return self._in_fitted_units(self.cluster_centers_)
 
     def _check_options(self) -> tuple[int, int, Any]:
-        one_of("search", self.search, self._searches)
+        kind_of(self.search)
         return checked_options(self)
 
 

@@ -50,6 +50,7 @@ class CenterModel:
     tol: float = 0.0  # converged if the squared movement of all centers is at most this
 
     converges = True
+    center_kind = ""  # of the compiled runs of a search; see `kernels.cpu.center_runs`
 
     @property
     def cost(self) -> Cost:

@@ -200,6 +200,6 @@ def check_limit(m: int, k: int, steps: float, spent: float = np.inf) -> None:
     if spent > UNSURE * LIMIT and steps > allowed:
         raise ParameterError(
             f"algorithm='exact' would take about {steps:.0e} steps for n={m} distinct rows and k={k} clusters, but the "
-            f"limit is {LIMIT:.0e} (about a minute): use search='global', which usually finds the same clusters, or "
+            f"limit is {LIMIT:.0e} (about a minute): use search='thorough', which usually finds the same clusters, or "
             "fewer clusters"
         )

@@ -18,7 +18,7 @@ from coterie.errors import ParameterError
 from coterie.kmeans.center_estimator import CenterEstimator
 from coterie.kmeans.center_model import same_dtype, squared_step
 from coterie.kmeans.lloyd import NearestCenters
-from coterie.seeding.costs import Cost, Shared
+from coterie.seeding.costs import LARGEST_FUZZIFIER, Cost, Shared
 
 BLOCK = 4096  # rows whose memberships are in memory at the same time
 
@@ -50,6 +50,11 @@ class Fuzzy(NearestCenters):
 
     bounds: bool = False
     m: float = 2.0  # above 1
+
+    @property
+    def center_kind(self) -> str:  # type: ignore[override]
+        """No search if m is so large that powers of memberships underflow, and all optima are alike."""
+        return "fuzzy means" if self.m <= LARGEST_FUZZIFIER else ""
 
     def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> np.ndarray:
         centers = super().init(source, engine, rng)
@@ -149,10 +154,10 @@ class FuzzyCMeans(CenterEstimator):
         Initialisation method, or the initial centers, as in `KMeans`. Default: 'auto'. A named method is followed
         by one iteration of K-means.
     n_init : int or 'auto', default='auto'
-        Number of initialisations; the best result is kept. 'auto' depends on `init` and `search` as in `KMedians`.
-    search : {'auto', 'none', 'fast'}, default='auto'
-        Search for a better optimum than initialisations find, by swapping centers for rows, as in `KMedians`. 'none'
-        only runs the `n_init` initialisations.
+        Number of initialisations; the best result is kept. As in `KMeans`.
+    search : {'auto', 'none', 'thorough'}, default='auto'
+        Search for a better optimum than one initialisation finds, by many starts and by swapping centers for rows, as
+        in `KMedians`. 'none' only runs the `n_init` initialisations.
     max_iter : int, default=300
         Maximum number of iterations of one run.
     tol : float, default=1e-4

@@ -26,12 +26,10 @@ CALL_WORK = 5e8  # multiply-adds of one kernel call, so that Ctrl-C works during
 HOPE = 10.0  # a trial is abandoned if it is behind by more than this multiple of its last gain
 TRIES = 5  # unsuccessful swaps that end a descent
 PASSES = 1000  # maximum number of final passes over single rows; a few are usually enough
-JUMPS = 5  # maximum number of centers that jump together
 MIN_POPULATION, MAX_POPULATION = 6, 12  # solutions to recombine
 
 
-def search_start(
-    kind: str,
+def thorough_start(
     budget: Budget,
     model: Lloyd,
     source: Source,
@@ -45,12 +43,11 @@ def search_start(
 ) -> tuple[Lloyd, Callback]:
     """Model that starts from the result of a search, and the callback of its final iterations.
 
-    The search starts from the best of `n_init` runs. 'fast' splits the cluster that gains most by a split, removes the
+    The search starts from the best of `n_init` runs. It splits the cluster that gains most by a split, removes the
     center that is missed least [1]_, and runs Lloyd's algorithm from there. It keeps better solutions. Then it moves
-    single rows that fit better into another cluster
-    [2]_. If nothing helps, it makes a few random jumps and starts again. 'global' does the same to the children of a
-    small population, whose centers come from either parent [3]_. It searches all rows, or a random sample if the rows
-    have more than `MAX_VALUES` values.
+    single rows that fit better into another cluster [2]_. If nothing helps, it does the same to the children of a small
+    population, whose centers come from either parent [3]_. It searches all rows, or a random sample if the rows have
+    more than `MAX_VALUES` values.
 
     .. [1] Kaukoranta, Fränti & Nevalainen (1998), Iterative split-and-merge algorithm for vector quantization codebook
        generation, Optical Engineering 37.
@@ -69,7 +66,7 @@ def search_start(
         run = seeding_passes(model.n_clusters) + first.passes
         n, d = rows.X.shape
         limit = work_limit(budget, run, n, d, model.n_clusters)
-        search = KMeansSearch(kind, rows, model.n_clusters, rng, limit, callback, n_init, store)
+        search = KMeansSearch(rows, model.n_clusters, rng, limit, callback, n_init, store)
         search.run(centers, None if store is None else store.read("search", model))
         stopped = search.stopped
         candidate = search.centers.astype(source.dtype)
@@ -110,7 +107,6 @@ def _rows(source: Source, k: int, summary: Summary, rng: np.random.Generator) ->
 class KMeansSearch:
     """Current solution, best solution so far, and remaining budget of a search."""
 
-    kind: str
     rows: Rows
     k: int
     rng: np.random.Generator
@@ -126,8 +122,8 @@ class KMeansSearch:
         self.ops, self.copy_solution = ops, incremental_lloyd.copy
         self.X, self.w = self.rows.X, self.rows.w
         n, d = self.X.shape
-        self.current, self.base, self.trial = (_solution(incremental_lloyd, n, d, self.k) for _ in range(3))
-        self.moves, self.base_moves = (_moves(incremental_lloyd, d, self.k) for _ in range(2))
+        self.current, self.trial = (_solution(incremental_lloyd, n, d, self.k) for _ in range(2))
+        self.moves = _moves(incremental_lloyd, d, self.k)
         self.iterations_per_call = int(max(1, min(ops.MAX_ITER, CALL_WORK / (self.X.size * self.k))))
         self.best, self.best_objective = np.empty(0), np.inf
         eps = float(np.finfo(np.float64).eps)
@@ -158,11 +154,10 @@ class KMeansSearch:
         if saved is None:
             self.start(self.best)
             self.descend()
-            self.set_base()
             self.add_to_population()
         else:
             self._resume(saved)
-        (_jump_repeatedly if self.kind == "fast" else _evolve)(self)
+        _evolve(self)
         if not self.stopped:
             self.finish()
 
@@ -226,16 +221,6 @@ class KMeansSearch:
         self.ops.evaluate_moves(self.X, self.w, self.current, self.moves, self.rng.random(self.k), self.limit.spent)
         self.kick(1)
 
-    def set_base(self) -> None:
-        """Store the current solution as the one from which to jump."""
-        self.state = None
-        self.copy_solution(self.current, self.base)
-        _copy(self.moves, self.base_moves)
-
-    def return_to_base(self) -> None:
-        self.copy_solution(self.base, self.current)
-        _copy(self.base_moves, self.moves)
-
     def add_to_population(self) -> None:
         """Add the current solution to the population, unless it has one with the same objective."""
         if not any(abs(self.objective - objective) <= 1e-9 * objective for objective, _ in self.population):
@@ -253,7 +238,7 @@ class KMeansSearch:
     def _make_state(self, numbers: Any, rng_state: Any, population: Any) -> SearchState:
         rng = copy.deepcopy(self.rng)
         rng.bit_generator.state = rng_state
-        arguments: list[Any] = [*numbers, rng, tuple(self.base), tuple(self.base_moves), population]
+        arguments: list[Any] = [*numbers, rng, population]
         return SearchState(*arguments)
 
     def _store_state(self, at_once: bool = False) -> None:
@@ -261,15 +246,12 @@ class KMeansSearch:
             self.store.write("search", self.state, at_once)
 
     def _resume(self, saved: SearchState) -> None:
-        check_state_matches(saved, self.best, self.base, self.base_moves)
+        check_state_matches(saved, self.best)
         self.best, self.best_objective = saved.best, saved.best_objective
         self.steps, self.population = saved.steps, list(saved.population)
         self.limit.spent[0], self.limit.allowed = saved.spent, saved.allowed
         self.limit.deadline, self.rng = time.perf_counter() + saved.seconds, saved.rng
         self.clock = Clock(before=self.limit.share)
-        for array, values in zip((*self.base, *self.base_moves), (*saved.base, *saved.base_moves), strict=True):
-            array[...] = values
-        self.return_to_base()
 
     def finish(self) -> None:
         """Improve the best solution until no single row fits better into another cluster."""
@@ -306,20 +288,6 @@ class KMeansSearch:
             self.callback(Progress("iteration", self.steps, None, left, self.run_index, self.centers, objective))
         )
         self.steps += 1
-
-
-def _jump_repeatedly(search: KMeansSearch) -> None:
-    """Jump from optimum to optimum; return to the base if the new optimum is worse."""
-    max_jumps = max(1, min(JUMPS, search.k // 2))
-    search.save_state()
-    while not search.is_over:
-        search.kick(1 + int(search.rng.integers(max_jumps)))
-        search.descend()
-        if search.objective < search.base.state[0]:
-            search.set_base()
-        else:
-            search.return_to_base()
-        search.save_state()
 
 
 def _evolve(search: KMeansSearch) -> None:
@@ -393,8 +361,3 @@ def _moves(kernels: Any, d: int, k: int) -> Any:
         cost=np.zeros((2, k)),
         half_sums=np.zeros((2, k, d + 1)),
     )
-
-
-def _copy(arrays: Any, targets: Any) -> None:
-    for values, target in zip(arrays, targets, strict=True):
-        target[...] = values

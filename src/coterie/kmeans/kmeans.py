@@ -17,17 +17,19 @@ from coterie.core.arrays import is_sparse
 from coterie.core.checkpoint import Store
 from coterie.core.progress import Callback
 from coterie.core.protocols import Chunk, Engine, Source
+from coterie.core.search import kind_of
 from coterie.core.stats import WeightedSums
 from coterie.core.stored import stored
 from coterie.errors import ParameterError
 from coterie.kernels.membership import membership
 from coterie.kmeans.center_estimator import CenterEstimator, check_enough_rows
+from coterie.kmeans.center_search import Start
 from coterie.kmeans.device_lloyd import on_device
 from coterie.kmeans.exact_kmeans import Exact, exact_if_possible
-from coterie.kmeans.global_search import search_start
+from coterie.kmeans.global_search import thorough_start
 from coterie.kmeans.lloyd import Lloyd
 from coterie.kmeans.missing_lloyd import MissingLloyd, check_options_with_missing
-from coterie.kmeans.search_state import MULTIPLES, as_budget
+from coterie.kmeans.search_state import as_budget
 from coterie.seeding import check_start
 from coterie.traces import Trace
 
@@ -52,23 +54,28 @@ class KMeans(CenterEstimator):
     n_clusters : int, default=8
         Number of clusters, and of centers.
     init : {'auto', 'k-means++', 'k-means||', 'forgy', 'random', 'random_partition', 'farthest'}, array or callable
-        Initialisation method, or the initial centers (k, d). 'auto' (default) is 'k-means++', the greedy variant, on
-        this machine, and 'k-means||' for Dask arrays and clusters: it needs few passes over the data for any number of
-        centers, and its choice does not depend on the blocks of the rows. 'random' is another name for 'forgy'.
+        Initialisation method, or the initial centers (k, d). 'auto' (default) is 'k-means++', the greedy variant. For
+        large tables that is 'k-means||', which takes the time of a few iterations for any number of centers: if rows x
+        columns x `n_clusters` is above 2**24. The choice of rows does not depend on the blocks of the data. 'random' is
+        another name for 'forgy'.
         'farthest' is deterministic. A callable is called for every initialisation as ``init(X, n_clusters,
         random_state)`` and returns centers.
     n_init : int or 'auto', default='auto'
         Number of initialisations; the best result is kept. 'auto' is 10 for 'forgy', 'random', 'random_partition' and
         callables, and 1 for the others.
-    search : {'none', 'fast', 'global'}, default='none'
-        Search for a better optimum than restarts find. It starts from the best of the `n_init` runs. 'fast' moves
-        centers and single rows. 'global' does the same to a population of solutions. With the same seed the result is
-        never worse than with 'none'.
+    search : {'auto', 'none', 'thorough'}, default='auto'
+        Search for a better optimum than one initialisation finds. 'auto' takes about as long as a single run of
+        k-means++ and Lloyd: it runs several of them until some agree, swaps centers for rows, and usually ends below
+        the best of 25 random starts. It applies to dense or small sparse rows without missing values, on the CPU, if
+        `n_init` is 'auto', `init` is 'auto' or 'k-means++', and there are no `frozen_centers`; otherwise it is 'none'.
+        If rows x columns x clusters exceed about 2 million, a random sample of the rows is searched for the initial
+        centers. 'thorough' starts from the best of the `n_init` runs, and moves centers and single rows of a population
+        of solutions. 'none' only runs the `n_init` initialisations. `history_` begins with the start from which 'auto'
+        found the best solution.
     search_budget : None, number or str, default=None
-        Length of the search. A number is a multiple of the work of one k-means++ and Lloyd run. Work is counted, not
-        timed, so the result does not depend on the speed of the machine or the number of threads. None is 10 for 'fast'
-        and 200 for 'global', and at least a tenth of a second of work. Text such as '2.5s' is seconds; the result may
-        then differ between calls.
+        Length of a thorough search. A number is a multiple of the work of one k-means++ and Lloyd run. Work is counted,
+        not timed, so the result does not depend on the speed of the machine or the number of threads. None is 200, and
+        at least a tenth of a second of work. Text such as '2.5s' is seconds; the result may then differ between calls.
     algorithm : {'auto', 'lloyd', 'bounds', 'elkan', 'exact'}, default='auto'
         'lloyd' computes all distances. 'bounds' skips distances that the triangle inequality rules out; the result is
         identical to the last bit. 'elkan' is another name for 'bounds'. 'exact' finds the global optimum and ignores
@@ -164,7 +171,7 @@ class KMeans(CenterEstimator):
     True
     """
 
-    search: str = "none"
+    search: str = "auto"
     search_budget: Any = None
     algorithm: str = "auto"
     metric_weights: Any = None
@@ -174,13 +181,13 @@ class KMeans(CenterEstimator):
     copy_x: bool = True
 
     _powers_of_options: ClassVar[dict[str, int]] = {"init": 1, "frozen_centers": 1}
-    _searches = ("none", *MULTIPLES)
+    _search_share = 0.2  # of the default search, because a single start of K-means is that much faster
 
     @property
     def _not_on_device(self) -> dict[str, str]:
         is_exact = self.algorithm in ("exact", "bounds", "elkan")
         rejected = {"algorithm": "algorithm='lloyd'"} if is_exact else {}
-        return rejected if self.search == "none" else {**rejected, "search": "search='none'"}
+        return {**rejected, "search": "search='auto'"} if kind_of(self.search) == "thorough" else rejected
 
     @property
     def _n_frozen(self) -> int:  # type: ignore[override]
@@ -198,14 +205,14 @@ class KMeans(CenterEstimator):
     def _search(
         self, model: Any, source: Source, engine: Engine, summary: Summary, rng: np.random.Generator, n_init: int,
         max_iter: int, callback: Callback, store: Store | None,
-    ) -> tuple[Any, int, Callback]:  # fmt: skip
-        if isinstance(model, Exact) or self.search == "none":
-            return model, 1 if isinstance(model, Exact) else n_init, callback
-        budget, rng = as_budget(self.search, self.search_budget), rng if store is None else store.initial_rng(rng)
-        model, callback = search_start(
-            self.search, budget, model, source, engine, summary, rng, n_init, max_iter, callback, store
-        )
-        return model, 1, callback
+    ) -> Start:  # fmt: skip
+        if isinstance(model, Exact):
+            return Start(model, 1, max_iter, callback)
+        if self._search_for(model, source) != "thorough":
+            return super()._search(model, source, engine, summary, rng, n_init, max_iter, callback, store)
+        budget, rng = as_budget(self.search_budget), rng if store is None else store.initial_rng(rng)
+        model, callback = thorough_start(budget, model, source, engine, summary, rng, n_init, max_iter, callback, store)
+        return Start(model, 1, max_iter, callback)
 
     def _store_result(self, model: Any, result: loop.Fit, labels: Any, source: Any, X: Any, sample_weight: Any) -> None:
         roots = as_roots(self.metric_weights, source.shape[1])
@@ -257,11 +264,17 @@ class KMeans(CenterEstimator):
         one_of("missing", self.missing, ("error", "ignore"))
         one_of("copy_x", self.copy_x, (True, False))
         options = super()._check_options()
-        if self.search != "none" or self.search_budget is not None:
-            as_budget(self.search, self.search_budget)
-        if self.frozen_centers is not None and self.search != "none":
+        if self.search_budget is not None:
+            as_budget(self.search_budget)
+        if kind_of(self.search) != "thorough" and self.search_budget is not None:
             raise ParameterError(
-                f"frozen_centers require search='none', because a search moves every center; got search={self.search!r}"
+                f"search_budget={self.search_budget!r} has no effect with search={self.search!r}: set "
+                "search='thorough', or remove it"
+            )
+        if self.frozen_centers is not None and kind_of(self.search) == "thorough":
+            raise ParameterError(
+                "frozen_centers require search='auto' or 'none', because a thorough search moves every center; got "
+                f"search={self.search!r}"
             )
         if self.n_init not in ("auto", 1) and not isinstance(self.init, str) and not callable(self.init):
             warnings.warn(

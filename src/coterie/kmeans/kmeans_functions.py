@@ -2,16 +2,12 @@
 
 from typing import Any
 
-import numpy as np
-
 from coterie.core.arguments import as_rng, whole_number
-from coterie.core.arrays import is_sparse
 from coterie.core.in_memory import check_in_memory
 from coterie.kmeans.center_estimator import check_enough_rows
 from coterie.kmeans.kmeans import KMeans
-from coterie.seeding import plusplus
-
-FEW = 16  # number of rows for each center that are compared in all columns
+from coterie.seeding import greedy_rows
+from coterie.seeding.costs import SQUARES
 
 
 def k_means(
@@ -108,7 +104,7 @@ def kmeans_plusplus(
     centers : array (n_clusters, d)
         Chosen rows.
     indices : array (n_clusters,)
-        Indices of these rows in `X`. Of equal rows, the first with positive weight.
+        Indices of these rows in `X`.
 
     Examples
     --------
@@ -123,32 +119,9 @@ def kmeans_plusplus(
     if n_local_trials is not None:
         whole_number("n_local_trials", n_local_trials, 1)
     source: Any
-    source, engine, summary = KMeans(n_clusters)._open(X, sample_weight, first=True)
+    source, _, summary = KMeans(n_clusters)._open(X, sample_weight, first=True)
     check_in_memory(source, "kmeans_plusplus, which returns indices of rows,")
-    rows = source.X
     check_enough_rows(n_clusters, summary)
-    centers = plusplus(source, engine, as_rng(random_state), n_clusters, summary.unit, n_local_trials)
-    candidates = _candidates(rows, centers, source.pick(slice(None)).weights > 0)
-    subset = rows[candidates]
-    return centers, candidates[[int(np.argmax(_is_equal(subset, center))) for center in centers]]
-
-
-def _candidates(rows: Any, centers: np.ndarray, has_weight: np.ndarray) -> np.ndarray:
-    """Indices of the rows with positive weight that can be equal to a center, ascending: usually few."""
-    candidates = np.flatnonzero(has_weight)
-    if hasattr(rows, "indptr"):
-        return candidates
-    for column, values in zip(rows.T, centers.T, strict=True):
-        if len(candidates) <= FEW * len(centers):
-            break
-        candidates = candidates[np.isin(column[candidates], values)]
-    return candidates
-
-
-def _is_equal(rows: Any, center: np.ndarray) -> np.ndarray:
-    if not is_sparse(rows):
-        return (rows == center).all(axis=1)
-    n, row_of_value = rows.shape[0], np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
-    n_differences = np.bincount(row_of_value, rows.data != center[rows.indices], n)
-    n_shared = np.bincount(row_of_value, center[rows.indices] != 0, n)
-    return (n_differences == 0) & (n_shared == np.count_nonzero(center))
+    rows = source.gather(slice(None))
+    indices = greedy_rows(rows, as_rng(random_state), n_clusters, summary.unit, n_local_trials)
+    return SQUARES.take(rows.X, indices), indices

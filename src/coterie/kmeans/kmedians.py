@@ -42,15 +42,17 @@ class KMedians(CenterEstimator):
         first.
     n_init : int or 'auto', default='auto'
         Number of initialisations; the best result is kept. 'auto' is 10 for 'forgy', 'random', 'random_partition' and
-        callables. Before a search it is 2 (5 for 'fast'), and 1 for a middle-sized table. Otherwise it is 1.
-    search : {'auto', 'none', 'fast'}, default='auto'
-        Search for a better optimum than initialisations find. One to three centers are swapped for rows, and the
-        iterations continue from there. Then several centers jump at random, and the swaps start again. 'auto' is a
-        short search for ``init='k-means++'``, about 0.1 to 0.5 seconds. Unless `n_init` is a number, it is shorter if
-        rows x columns x clusters exceed 262,000, and above a million a random sample of the rows is searched for the
-        initial centers; otherwise such tables are not searched. 'fast' searches longer, and up to 16 million
-        values. 'none' only runs the `n_init` initialisations. A fit that resumes from a `checkpoint` repeats the
-        search.
+        callables, and 1 for the others. A search has more, up to 16 ('thorough': 64, or `n_init` if it is a number).
+    search : {'auto', 'none', 'thorough'}, default='auto'
+        Search for a better optimum than one initialisation finds. It runs several initialisations until some agree.
+        Otherwise it swaps centers for rows and continues the iterations from there; then several centers jump at
+        random, and the swaps start again. 'auto' takes about as long as two or three plain fits. It applies to dense
+        or small sparse rows on the CPU if `n_init` is 'auto' and `init` is 'auto' or 'k-means++'; otherwise it is
+        'none'. If rows x columns x clusters exceed about 2 million, a random sample of the rows is searched for the
+        initial centers. 'thorough' searches up to about a hundred times as long, with any `init`. 'none' only runs the
+        `n_init` initialisations. Work is counted, so the result does not depend on the speed of the machine. A fit that
+        resumes from a `checkpoint` repeats the search. `history_` begins with the start from which the best solution
+        was found.
     max_iter : int, default=300
         Maximum number of iterations of one run.
     tol : float, default=1e-4

@@ -100,6 +100,8 @@ class Lloyd(NearestCenters):
     .. [1] Lloyd (1982), Least squares quantization in PCM, IEEE Trans. Inf. Theory 28.
     """
 
+    center_kind = "means"
+
     def carry(self, before: np.ndarray, after: np.ndarray, stats: KMeansStats) -> KMeansStats:
         """Statistics after the M-step: differences from a mean add up to zero, the weights remain."""
         return replace(stats, sum_dx=np.zeros_like(stats.sum_dx), cost=np.zeros_like(stats.cost), moved=0)

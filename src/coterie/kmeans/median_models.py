@@ -1,6 +1,6 @@
 """Models of K-medians: centers that are medians of their rows, for distances that are not squared."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -19,7 +19,6 @@ SORTED = 1 << 17  # rows x columns of a single part up to which values are sorte
 REACH = (0.0, *(sign * 2.0**-i for i in (1, 2, 4, 6, 8) for sign in (-1, 1)))  # edges in fractions of a bin
 ROUNDING = 1e-12  # relative difference that is attributed to rounding
 STEPS = 10  # maximum number of Weiszfeld steps in one iteration
-ROUGH_STEPS = 3  # the same for trial descents
 CLOSE = 1e-4  # Weiszfeld steps end if the squared movement is below this fraction of the tolerance of the fit
 
 
@@ -93,6 +92,8 @@ class Manhattan(CenterModel):
     converged, and about log16 of the number of rows of a cluster before. The values of a small table are sorted.
     """
 
+    center_kind = "medians"
+
     def e_step(
         self, centers: np.ndarray, chunk: Chunk, labels: np.ndarray | None = None
     ) -> tuple[ManhattanStats, np.ndarray]:
@@ -140,8 +141,7 @@ class Euclidean(NearestCenters):
     therefore checks whether the row nearest to each center is its median. `KMedians` cites the papers.
     """
 
-    steps: int = STEPS  # maximum number of Weiszfeld steps in one iteration
-    checks_rows: bool = True  # whether an iteration tests if a row is the median
+    center_kind = "geometric medians"
 
     def e_step(self, centers: np.ndarray, chunk: Chunk, memo: Bounds | None = None) -> tuple[EuclideanStats, Bounds]:
         """The nearest center is that of K-means, because squaring does not change the order."""
@@ -160,17 +160,16 @@ class Euclidean(NearestCenters):
         self, centers: np.ndarray, stats: EuclideanStats, source: Source, engine: Engine, memos: list[Bounds]
     ) -> np.ndarray:
         """More steps for the same clusters: a pass over one center per row is cheaper than a pass over all centers."""
-        for _ in range(self.steps - 1):
+        for _ in range(STEPS - 1):
             pulls, _ = engine.scan(partial(_weiszfeld_sums, centers), source, memos)
             before, centers = centers, self.m_step(centers, pulls)
             if squared_step(before, centers) <= CLOSE * self.tol:
                 break
-        if self.checks_rows:
-            nearest, _ = engine.scan(partial(_nearest, centers), source, memos)
-            pulls, _ = engine.scan(partial(_weiszfeld_sums, nearest.rows), source, memos)
-            excess = np.linalg.norm(pulls.pull, axis=1) - (1.0 + ROUNDING) * pulls.on
-            is_median = np.isfinite(nearest.distance) & (excess <= 0)
-            centers = np.where(is_median[:, None], nearest.rows, centers)
+        nearest, _ = engine.scan(partial(_nearest, centers), source, memos)
+        pulls, _ = engine.scan(partial(_weiszfeld_sums, nearest.rows), source, memos)
+        excess = np.linalg.norm(pulls.pull, axis=1) - (1.0 + ROUNDING) * pulls.on
+        is_median = np.isfinite(nearest.distance) & (excess <= 0)
+        centers = np.where(is_median[:, None], nearest.rows, centers)
         return super().repair(centers, stats, source, engine, memos)
 
     def has_converged(self, before: np.ndarray, after: np.ndarray, stats: Any, history: Any, *rest: Any) -> bool:
@@ -182,11 +181,6 @@ class Euclidean(NearestCenters):
     @property
     def cost(self) -> costs.Cost:
         return costs.Euclidean()
-
-    @property
-    def rough(self) -> "Euclidean":
-        """Same model with cheaper iterations, for trial descents."""
-        return replace(self, steps=ROUGH_STEPS, checks_rows=False)
 
 
 def medians(

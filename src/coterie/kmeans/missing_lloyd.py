@@ -33,6 +33,7 @@ class MissingLloyd(Lloyd):
        70.
     """
 
+    center_kind = ""  # no compiled runs
     fill: Any = None  # (d,) replaces the missing values of a row that becomes a center
 
     @property
@@ -62,7 +63,7 @@ def check_options_with_missing(algorithm: str, search: str) -> None:
             f"algorithm={algorithm!r} does not support missing values, and X contains NaN: use algorithm='auto', or "
             "impute X first (sklearn.impute)"
         )
-    if search != "none":
+    if search not in ("none", "auto"):
         raise ParameterError(
             f"search={search!r} does not support missing values, and X contains NaN: use search='none' with a larger "
             "n_init, or impute X first (sklearn.impute)"

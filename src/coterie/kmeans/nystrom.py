@@ -70,6 +70,8 @@ class FeatureSource:
         chunk = self.base.pick(rows)
         return chunk._replace(X=self.features.of(chunk.X))
 
+    gather = pick
+
     def allocate(self, fill: Any, dtype: Any) -> list[Any]:
         return self.base.allocate(fill, dtype)
 

@@ -11,8 +11,6 @@ from coterie.core.arguments import is_number
 from coterie.core.stored import stored
 from coterie.errors import CheckpointError, ParameterError
 
-INDICES = {"labels": 0, "second": -1}  # arrays whose values are indices of clusters, and their minimum
-
 
 @stored(
     "checkpoint.Search",
@@ -20,8 +18,6 @@ INDICES = {"labels": 0, "second": -1}  # arrays whose values are indices of clus
     best="real K D",
     steps="count",
     rng="generator",
-    base="tuple",
-    base_moves="tuple",
     population="tuple",
 )
 @dataclass(frozen=True)
@@ -35,37 +31,28 @@ class SearchState:
     allowed: float  # multiply-adds
     seconds: float  # remaining time
     rng: np.random.Generator
-    base: tuple[Any, ...]  # arrays of the solution from which it jumps
-    base_moves: tuple[Any, ...]  # arrays that describe the moves of that solution
     population: tuple[tuple[float, Any], ...]  # objectives and centers
 
 
-def check_state_matches(state: SearchState, centers: np.ndarray, base: Any, base_moves: Any) -> None:
+def check_state_matches(state: SearchState, centers: np.ndarray) -> None:
     """Raise an error if the arrays of `state` do not fit the arrays of this search."""
-    expected = [("centers", centers)] * (1 + len(state.population))
-    expected += [*zip(base._fields, base, strict=True), *zip(base_moves._fields, base_moves, strict=True)]
-    arrays = [state.best, *(member for _, member in state.population), *state.base, *state.base_moves]
-    if len(arrays) != len(expected) or not all(
-        _matches(name, like, array, len(centers)) for (name, like), array in zip(expected, arrays, strict=True)
+    arrays = [state.best, *(member for _, member in state.population)]
+    if not all(
+        isinstance(array, np.ndarray)
+        and (array.shape, array.dtype) == (centers.shape, centers.dtype)
+        and np.isfinite(array).all()
+        for array in arrays
     ):
         raise CheckpointError(
             "the state of the search in the checkpoint does not match these rows: delete the file to start again"
         )
 
 
-def _matches(name: str, like: np.ndarray, array: Any, k: int) -> bool:
-    if not isinstance(array, np.ndarray) or array.shape != like.shape or array.dtype != like.dtype:
-        return False
-    if name == "centers":
-        return bool(np.isfinite(array).all())
-    return name not in INDICES or bool(((array >= INDICES[name]) & (array < k)).all())
-
-
 # Budget of a search: an amount of counted work, or seconds.
 
-MULTIPLES = {"fast": 10.0, "global": 200.0}  # defaults of `search_budget`, in multiples of the work of one run
+RUNS = 200.0  # default of `search_budget`, in multiples of the work of one run
 FLOOR = 1.5e8  # multiply-adds, about 150 ms, that the default may always spend
-# A global search continues for LATE times the work at which its best solution was found, up to CEILING multiply-adds.
+# A search continues for LATE times the work at which its best solution was found, up to CEILING multiply-adds.
 LATE, CEILING = 10.0, 1.5e9
 
 
@@ -78,14 +65,10 @@ class Budget(NamedTuple):
     ceiling: float = 0.0  # multiply-adds that may be spent if the best solution was found late
 
 
-def as_budget(search: str, budget: Any) -> Budget:
+def as_budget(budget: Any) -> Budget:
     """Convert `search_budget` to a `Budget`; raise `ParameterError` if it is invalid."""
-    if search == "none" and budget is not None:
-        raise ParameterError(
-            f"search_budget={budget!r} has no effect with search='none': set search='fast' or 'global', or remove it"
-        )
     if budget is None:
-        return Budget(MULTIPLES[search], floor=FLOOR, ceiling=CEILING if search == "global" else 0.0)
+        return Budget(RUNS, floor=FLOOR, ceiling=CEILING)
     if isinstance(budget, str):
         seconds = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*s\s*", budget)
         if seconds and float(seconds[1]) > 0:

@@ -28,6 +28,8 @@ class Spherical(Lloyd):
     therefore those of `Lloyd`; only the M-step differs. `SphericalKMeans` cites the papers.
     """
 
+    center_kind = "directions"
+
     def init(self, source: Source, engine: Engine, rng: np.random.Generator) -> np.ndarray:
         centers = super().init(source, engine, rng)
         is_zero = ~centers.any(axis=1)
@@ -88,10 +90,10 @@ class SphericalKMeans(CenterEstimator):
         Initialisation method, or the initial centers, as in `KMeans`. Default: 'auto'. Only the directions of an
         array matter. A callable receives rows of unit length.
     n_init : int or 'auto', default='auto'
-        Number of initialisations; the best result is kept. 'auto' depends on `init` and `search` as in `KMedians`.
-    search : {'auto', 'none', 'fast'}, default='auto'
-        Search for a better optimum than initialisations find, by swapping centers for rows, as in `KMedians`. 'none'
-        only runs the `n_init` initialisations.
+        Number of initialisations; the best result is kept. As in `KMeans`.
+    search : {'auto', 'none', 'thorough'}, default='auto'
+        Search for a better optimum than one initialisation finds, by many starts and by swapping centers for rows, as
+        in `KMedians`. 'none' only runs the `n_init` initialisations.
     max_iter : int, default=300
         Maximum number of iterations of one run.
     tol : float, default=1e-4

@@ -26,6 +26,7 @@ METRICS = ("dtw", "softdtw", "euclidean")
 INIT_METHODS = ("k-means++", "forgy", "random")
 PARTS = 16  # maximum number of parts, which threads process
 PART_ROWS = 32  # minimum number of series of a part
+PART_CELLS = 1 << 16  # pairs of time points up to which a part takes no longer than starting a thread
 
 
 def _is_consistent(model: dict[str, Any], lengths: dict[str, int]) -> bool:
@@ -225,7 +226,8 @@ class TimeSeriesKMeans(Traced, Partitional):
             )
         if not hasattr(source, "chunk_rows"):
             return source
-        return replace(source, chunk_rows=max(PART_ROWS, -(-source.shape[0] // PARTS)))
+        n, d = source.shape
+        return replace(source, chunk_rows=max(PART_ROWS, PART_CELLS // d**2, -(-n // PARTS)))
 
     @staticmethod
     def _check_columns(X: Any, source: Source, estimator: Any, reset: bool) -> None:

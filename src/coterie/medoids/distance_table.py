@@ -14,7 +14,6 @@ from coterie.distances.pairwise import fill
 
 BATCH = 256  # candidates that are evaluated with the same medoids
 BATCH_BYTES = 1 << 26
-NEGLIGIBLE = 1e-15  # share of the total weight
 
 
 @dataclass(frozen=True)
@@ -62,8 +61,15 @@ class ComputedDistances:
         n, m = self.shape
         return n * m * np.dtype(self.dtype).itemsize
 
-    def compute_all(self, n_jobs: int | None) -> StoredDistances:
-        """Compute and store all distances."""
+    @property
+    def fits(self) -> bool:
+        """Whether all distances fit in memory."""
+        return self.nbytes <= machine.SMALL_OBJECT or self.nbytes <= machine.free_memory() // 2
+
+    def stored(self, n_jobs: int | None) -> StoredDistances | ComputedDistances:
+        """Compute and store all distances if they fit in memory."""
+        if not self.fits:
+            return self
         D = np.empty(self.shape, self.dtype)
         with machine.one_blas_thread:
             fill(self.distance, self.A, self.B, D, n_jobs)
@@ -79,7 +85,7 @@ def batches(shape: tuple[int, int], itemsize: int) -> list[slice]:
 
 def sample_objects(
     table: ComputedDistances, w: Array, k: int, rng: np.random.Generator, n_jobs: int | None
-) -> tuple[ComputedDistances, Array]:
+) -> tuple[StoredDistances | ComputedDistances, Array]:
     """Same candidates with a random sample of the objects, each with the weight of all objects nearest to it [1]_.
 
     .. [1] de Mathelin et al. (2025), OneBatchPAM: a fast and frugal k-medoids algorithm, AAAI.
@@ -87,26 +93,8 @@ def sample_objects(
     n = len(w)
     size = min(n, max(4 * k, int(100 * np.log(k * n))))
     sample = np.sort(rng.choice(n, size, replace=False, p=w / w.sum()))
-    reduced = ComputedDistances(table.distance, table.A, table.A[sample], sample)
+    reduced = ComputedDistances(table.distance, table.A, table.A[sample], sample).stored(n_jobs)
     parts = [(part,) for part in batches(reduced.shape, reduced.dtype.itemsize)]
     with machine.one_blas_thread:
         nearest = machine.run_in_threads(lambda part: reduced.rows(part).argmin(axis=1), parts, n_jobs)
     return reduced, np.bincount(np.concatenate(nearest), w, minlength=size)
-
-
-def weighted_sample(table: Any, w: Array, size: int, rng: np.random.Generator) -> tuple[StoredDistances, Array, Array]:
-    """Distances between `size` random objects, the weight of all objects nearest to each, and their indices."""
-    m = len(w)
-    mass = np.maximum(w, NEGLIGIBLE * w.sum())  # so that no probability is rounded to 0
-    sample = np.sort(rng.choice(m, size, replace=False, p=mass / mass.sum()))
-    candidates = table.object_indices[sample]
-    D = np.empty((size, size), table.dtype)
-    nearest, owner = np.full(m, np.inf), np.zeros(m, np.int64)
-    for part in batches((size, m), table.dtype.itemsize):
-        rows = table.rows(candidates[part])
-        D[part] = rows[:, sample]
-        index = rows.argmin(axis=0)
-        distances = rows[index, np.arange(m)]
-        is_nearer = distances < nearest
-        nearest[is_nearer], owner[is_nearer] = distances[is_nearer], part.start + index[is_nearer]
-    return StoredDistances(D, np.arange(size)), np.bincount(owner, w, minlength=size), candidates

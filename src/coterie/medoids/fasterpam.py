@@ -2,17 +2,17 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from coterie import kernels, machine
+from coterie import machine
 from coterie.core.arrays import Array
-from coterie.core.rounding import OF_SUMS, is_lower
+from coterie.core.rounding import is_lower
 from coterie.medoids.distance_table import batches
 
 SLICE = 1 << 17  # distances that a thread evaluates at a time; fewer take less time than starting it
-CERTAIN = 1e-9  # relative to the sums that it is the difference of: larger gains are not due to rounding
 
 SwapCallback = Callable[[int, float], Any]
 
@@ -28,83 +28,52 @@ class SwapResult:
     stopped: bool = False  # by the callback
 
 
-class Deviations:
-    """Medoids, and the nearest medoids of every object. The loss is the weighted sum of the nearest distances."""
+def medoid_kernels() -> ModuleType:
+    """The compiled kernels, which are not loaded with this module."""
+    from coterie.kernels.cpu import medoids
 
-    depth = 2
-    changes, removals = "swap_changes", "removal_losses"
+    return medoids
 
-    def __init__(self, table: Any, w: Array, medoids: Array):
-        self.medoids, self.w = np.array(medoids), w
-        self.distances = np.ascontiguousarray(table.rows(self.medoids).T)  # (m, k)
-        n, m = table.shape
-        self.ops = kernels.select("medoids", n, m, len(medoids))
-        self.near = np.full((self.depth, table.shape[1]), np.inf, table.dtype)
-        self.slots = np.full(self.near.shape, -1, np.int32)
+
+class State:
+    """Medoids, and the three nearest medoids of every object.
+
+    The loss is the weighted sum of the nearest distances, or of 1 - silhouette: of their ratios to the second nearest.
+    """
+
+    def __init__(self, table: Any, w: Array, medoids: Array, silhouette: bool = False):
+        m = table.shape[1]
+        self.medoids, self.w, self.silhouette = np.array(medoids), w, silhouette
+        self.distances = np.ascontiguousarray(table.rows(self.medoids))  # (k, m)
+        self.ops = medoid_kernels()
+        self.near, self.slots = np.empty((3, m), table.dtype), np.empty((3, m), np.int32)
         self.removal = np.empty(len(medoids))
-        self._update(0)
+        self.ops.place(self.distances, -1, self.near, self.slots)
+        self.ops.removals(self.near, self.slots, w, silhouette, self.removal)
 
     @property
     def loss(self) -> float:
-        return float(self.w @ self.near[0].astype(np.float64))
+        return float(self.ops.loss_of(self.near, self.w, self.silhouette))
 
     def improve(self, rows: Array, first: int, n_jobs: int | None) -> bool:
         """Swap in candidates from `first` on, with distances `rows`, that lower the loss; return whether one did."""
         change, best = np.empty(len(rows)), np.empty(len(rows), np.int64)
         size = max(1, SLICE // rows.shape[1])
         cuts = [(i, i + size) for i in range(0, len(rows), size)]
-        machine.run_in_threads(lambda i, j: self._evaluate(rows[i:j], change[i:j], best[i:j]), cuts, n_jobs)
-        positions = self.medoids - first
-        change[positions[(positions >= 0) & (positions < len(rows))]] = 0
-        loss, swapped = self.loss, False
-        threshold = -OF_SUMS * loss
-        for c in np.flatnonzero(change < threshold):
-            if swapped:
-                self._evaluate(rows[c : c + 1], change[c : c + 1], best[c : c + 1])
-            if change[c] < threshold:
-                slot, medoid = int(best[c]), first + int(c)
-                if change[c] < -CERTAIN * (loss + abs(self.removal[slot])):
-                    self._swap(slot, medoid, rows[c])
-                    swapped = True
-                else:
-                    swapped |= self._swap_if_lower(slot, medoid, rows[c])
-        return swapped
+        machine.run_in_threads(lambda i, j: self.evaluate(rows[i:j], change[i:j], best[i:j]), cuts, n_jobs)
+        return bool(
+            self.ops.improve(
+                rows, first, self.w, self.silhouette, self.medoids, self.distances, self.near, self.slots,
+                self.removal, change, best,
+            )
+        )  # fmt: skip
 
-    def _swap_if_lower(self, slot: int, medoid: int, distances: Array) -> bool:
-        """Swap a medoid, and swap back if the loss is not lower, because the gain was only rounding."""
-        loss = self.loss
-        previous, previous_distances = int(self.medoids[slot]), self.distances[:, slot].copy()
-        self._swap(slot, medoid, distances)
-        if is_lower(self.loss, loss):
-            return True
-        self._swap(slot, previous, previous_distances)
-        return False
-
-    def _swap(self, slot: int, medoid: int, distances: Array) -> None:
-        self.medoids[slot], self.distances[:, slot] = medoid, distances
-        self._update(slot)
-
-    def _evaluate(self, rows: Array, change: Array, best: Array) -> None:
-        getattr(self.ops, self.changes)(rows, self.near, self.slots, self.w, self.removal, change, best)
-
-    def _update(self, slot: int) -> None:
-        self.ops.swap(self.distances, slot, self.near, self.slots)
-        getattr(self.ops, self.removals)(self.near, self.slots, self.w, self.removal)
+    def evaluate(self, rows: Array, change: Array, best: Array) -> None:
+        """Write the best swap of each candidate, see `kernels.cpu.medoids.changes`."""
+        self.ops.changes(rows, self.near, self.slots, self.w, self.removal, self.silhouette, change, best)
 
 
-class Silhouettes(Deviations):
-    """The loss is the weighted sum of 1 - silhouette: the nearest divided by the second nearest distance."""
-
-    depth = 3
-    changes, removals = "silhouette_changes", "silhouette_removals"
-
-    @property
-    def loss(self) -> float:
-        nearest, second = self.near[:2].astype(np.float64)
-        return float(self.w @ np.divide(nearest, second, out=np.zeros(len(nearest)), where=nearest > 0))
-
-
-def descend(table: Any, state: Deviations, max_iter: int, n_jobs: int | None, callback: SwapCallback) -> SwapResult:
+def descend(table: Any, state: State, max_iter: int, n_jobs: int | None, callback: SwapCallback) -> SwapResult:
     """Swap medoids for candidates that lower the loss, until none does [1]_ [2]_.
 
     A batch of candidates is evaluated with the current medoids. Those that help are then taken in turn, and evaluated
@@ -144,7 +113,7 @@ def descend_to_two(
     best: SwapResult | None = None
     history: list[float] = []
     while True:
-        state = Silhouettes(table, w, medoids)
+        state = State(table, w, medoids, silhouette=True)
         result = descend(table, state, max_iter, n_jobs, callback)
         history += result.history
         if best is None or is_lower(result.loss, best.loss):

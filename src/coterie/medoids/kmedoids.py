@@ -1,7 +1,7 @@
 """K-medoids clustering."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, Self
@@ -18,6 +18,7 @@ from coterie.core.arguments import as_rng, one_of, whole_number
 from coterie.core.arrays import Array
 from coterie.core.progress import Progress
 from coterie.core.scale import Powers, Scale, multiplied
+from coterie.core.search import kind_of
 from coterie.core.stored import stored
 from coterie.data import opened
 from coterie.data.memory import as_weights
@@ -25,7 +26,7 @@ from coterie.data.scale_check import unsafe_exponent
 from coterie.distances.pairwise import strips
 from coterie.errors import InputError, ParameterError
 from coterie.medoids import fasterpam, medoid_search
-from coterie.medoids.distance_table import ComputedDistances, StoredDistances, sample_objects
+from coterie.medoids.distance_table import StoredDistances, sample_objects
 from coterie.medoids.medoid_objects import DistanceRows, Rows, as_objects
 
 EXACT_ROWS = 100_000  # with more rows, distances that do not fit in memory are sampled, not recomputed
@@ -65,15 +66,16 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DistanceEstima
         the row that lowers J most, in n² k steps; it is deterministic. 'lab' does the same with a random sample of the
         rows for each medoid. 'k-medoids++' draws rows in proportion to their distance.
     n_init : int or 'auto', default='auto'
-        Number of initialisations; the best result is kept. 'auto' is 3 for 'random' and before a search, otherwise 1.
-        The result of a sample of the rows is one more; with 'auto' it is the only one.
-    search : {'auto', 'none', 'fast'}, default='auto'
-        Search for a better optimum than swaps find: up to three medoids are replaced at random, and swaps continue from
-        there; every fourth time it starts from a new initialisation. 'auto' does this 40 times for ``init='lab'`` (160
-        times for at most 128 rows). For more than 1,400 rows, it does so within a random sample of about 700 rows, each
-        with the weight of all rows nearest to it. The best results are compared and improved with all rows. The search
-        continues with all rows as long as it uses about 2e8 distances, up to 5,000 rows. 'fast' does it 160 times with
-        all rows. 'none' only runs the `n_init` initialisations.
+        Number of initialisations; the best result is kept. 'auto' is 3 for 'random', otherwise 1; with a search it is
+        0, because a search has its own starts.
+    search : {'auto', 'none', 'thorough'}, default='auto'
+        Search for a better optimum than the swaps of one initialisation find. It makes independent starts by
+        'k-medoids++', and jumps that replace up to three medoids of the best solution. 'auto' does so for
+        ``init='lab'``, until six starts are within 0.1 % of the best, at most 32 times; it takes two to three times the
+        time of a fit without search. For more than 400 rows, a random sample of at least 200 of them can become medoids
+        at first, and the best two solutions are continued with all rows. 'thorough' makes 200 starts and jumps, with at
+        least 1 000 rows, and continues with four solutions. 'none' only runs the `n_init` initialisations. The earlier
+        words 'fast' and 'global' mean 'thorough'.
     max_iter : int, default=100
         Maximum number of passes over all rows in one run.
     approximation : {'auto', 'exact', 'sample'}, default='auto'
@@ -86,7 +88,8 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DistanceEstima
     random_state : None, int, RandomState or Generator, default=None
         Random state. With an int the result is the same in every call.
     callback : callable or None, default=None
-        Called after every pass over the rows with a `coterie.core.Progress`. A true return value stops the fit.
+        Called with a `coterie.core.Progress` after every pass over the rows, and from time to time during a search. A
+        true return value stops the fit.
     verbose : int, default=0
         1 prints a line from time to time, 2 prints a line for every pass.
 
@@ -104,7 +107,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DistanceEstima
         Mean medoid silhouette of all rows; 0 with one medoid.
     history_ : array (n_iter + 1,)
         Loss of the best run, initially and after every pass: distances or 1 - silhouette, weighted and summed over the
-        rows, or over the sample.
+        rows, or over the sample. A run after a search starts from its result.
     n_iter_ : int
         Number of passes of the best run.
     converged_ : bool
@@ -169,18 +172,18 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DistanceEstima
         self : KMedoids
             The fitted estimator.
         """
-        n_init, max_iter, callback = self._check_options()
+        n_init, kind, max_iter, callback = self._check_options()
         X = opened(X)
         objects = as_objects(X, self._as_distance())
         sample_weights, scale = self._weights(sample_weight, len(objects))
         positive = np.flatnonzero(sample_weights)
         k, rng = self._checked_n_clusters(len(positive)), as_rng(self.random_state)
         table, weights, approximation = self._table(objects, positive, sample_weights[positive], k, rng)
-        effort = self._effort(table.shape, k)
-        initial_medoids = self._initial_medoids(table, weights, k, n_init, positive, rng, effort, max_iter)
-        start = partial(medoid_search.lab, table, weights, k, rng, self.n_jobs)
-        jump = partial(medoid_search.jump_and_descend, table=table, w=weights, jumps=effort.jumps, rng=rng, start=start)
-        result = self._best(table, weights, initial_medoids, jump, max_iter, callback)
+        search = self._search(kind, table, weights, k, max_iter, rng)
+        if n_init is None:
+            n_init = 0 if search is not None else 3 if isinstance(self.init, str) and self.init == "random" else 1
+        initial_medoids = self._initial_medoids(table, weights, k, n_init, positive, rng)
+        result = self._best(table, weights, initial_medoids, search, max_iter, callback)
         medoids = positive[result.medoids]
         medoid_rows = objects.medoids(medoids)
         nearest, second, labels = self._nearest_two(objects, medoid_rows)
@@ -235,56 +238,66 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DistanceEstima
         table: Any = objects.table(positive)
         if isinstance(table, StoredDistances):
             return table, w, "exact"
-        is_sample = self.approximation == "sample" or (
-            self.approximation == "auto" and len(positive) > EXACT_ROWS and not _fits(table)
-        )
-        if is_sample:
-            table, w = sample_objects(table, w, k, rng, self.n_jobs)
-        return table.compute_all(self.n_jobs) if _fits(table) else table, w, "sample" if is_sample else "exact"
+        is_large = self.approximation == "auto" and len(positive) > EXACT_ROWS and not table.fits
+        if self.approximation == "sample" or is_large:
+            return *sample_objects(table, w, k, rng, self.n_jobs), "sample"
+        return table.stored(self.n_jobs), w, "exact"
 
     def _initial_medoids(
-        self, table: Any, w: Array, k: int, n_init: int, positive: Array, rng: np.random.Generator,
-        effort: medoid_search.Effort, max_iter: int,
-    ) -> Iterator[Array]:  # fmt: skip
-        """Medoids of every initialisation; if a sample is searched, its result is one more, or the only one."""
+        self, table: Any, w: Array, k: int, n_init: int, positive: Array, rng: np.random.Generator
+    ) -> Iterator[Array]:
+        """Medoids of every initialisation."""
         if not isinstance(self.init, str):
             yield _check_initial_medoids(self.init, k, positive)
             return
-        if isinstance(self.n_init, str):
-            n_init = 0 if effort.sample else max(n_init, effort.starts)
-        method = medoid_search.METHODS[self.init]
         for _ in range(n_init):
-            yield method(table, w, k, rng, self.n_jobs)
-        if effort.sample:
-            descend = partial(self._descend, max_iter=max_iter, callback=_silent)
-            yield medoid_search.search_sample(table, w, k, effort, rng, self.n_jobs, descend)
+            yield medoid_search.METHODS[self.init](table, w, k, rng, self.n_jobs)
 
-    def _effort(self, shape: tuple[int, int], k: int) -> medoid_search.Effort:
-        """Effort of the search for k medoids in a table of this shape."""
-        kind = self.search
-        if kind == "auto" and (not isinstance(self.init, str) or self.init != "lab"):
-            kind = "none"
-        return medoid_search.NO_SEARCH if self.n_clusters in ("auto", 1) else medoid_search.effort_of(kind, shape, k)
+    def _search(
+        self, kind: str, table: Any, w: Array, k: int, max_iter: int, rng: np.random.Generator
+    ) -> medoid_search.Search | None:
+        """The search for medoids, or None; 'auto' searches if no other option says how to start."""
+        is_plain = kind == "none" or (kind == "auto" and not (isinstance(self.init, str) and self.init == "lab"))
+        if is_plain or self.n_clusters == "auto" or k == 1:
+            return None
+        effort, silhouette = medoid_search.EFFORTS[kind], self.objective == "silhouette"
+        return medoid_search.Search(table, w, k, silhouette, effort, max_iter, rng)
 
     def _best(
-        self, table: Any, w: Array, initial_medoids: Iterator[Array], jump: Any, max_iter: int, callback: Any
-    ) -> fasterpam.SwapResult:
+        self, table: Any, w: Array, initial_medoids: Iterator[Array], search: medoid_search.Search | None,
+        max_iter: int, callback: Any,
+    ) -> fasterpam.SwapResult:  # fmt: skip
+        """Best result of all initialisations and of the search. After Ctrl-C it is the best one so far."""
         best: fasterpam.SwapResult | None = None
-        run = -1
+        run, stopped = 0, False
+
+        def watch(iteration: int, loss: float) -> bool:
+            nonlocal stopped
+            stopped |= bool(callback(Progress("iteration", iteration, run=run, objective=loss)))
+            return stopped
+
+        def descend(all_medoids: Iterable[Array]) -> None:
+            nonlocal best, run
+            for medoids in all_medoids:
+                result = self._descend(table, w, medoids, max_iter, watch)
+                if best is None or rounding.is_lower(result.loss, best.loss):
+                    best = result
+                run += 1
+                if stopped:
+                    break
+                interrupts.check()
+
         with interrupts.deferred(), interrupts.outermost() as is_outermost:
             try:
-                for run, medoids in enumerate(initial_medoids):
-                    result = self._descend(table, w, medoids, max_iter, partial(_notify, callback, run))
-                    if best is None or rounding.is_lower(result.loss, best.loss):
-                        best = result
-                    if result.stopped:
-                        break
-                    interrupts.check()
-                assert best is not None
-                last = partial(_notify, callback, run + 1)
-                if not result.stopped:
-                    best = jump(best, descend=lambda medoids: self._descend(table, w, medoids, max_iter, last))
+                descend(initial_medoids)
+                if search is not None and not stopped:
+                    search.run(self.n_jobs, watch)
+                    run += 1
+                    descend(search.finalists())
             except KeyboardInterrupt as error:
+                if best is None and search is not None and search.best:
+                    state = fasterpam.State(table, w, search.finalists()[0], search.silhouette)
+                    best = fasterpam.SwapResult(state.medoids, state.loss, (state.loss,), converged=False, stopped=True)
                 interrupts.keep_result(error, is_outermost, has_result=best is not None)
         assert best is not None
         return best
@@ -296,8 +309,8 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DistanceEstima
             return fasterpam.descend_to_two(table, w, medoids, max_iter, self.n_jobs, callback)
         if len(medoids) == 1:
             return fasterpam.single(table, w, medoids, self.n_jobs)
-        kind = fasterpam.Silhouettes if self.objective == "silhouette" else fasterpam.Deviations
-        return fasterpam.descend(table, kind(table, w, medoids), max_iter, self.n_jobs, callback)
+        state = fasterpam.State(table, w, medoids, self.objective == "silhouette")
+        return fasterpam.descend(table, state, max_iter, self.n_jobs, callback)
 
     def _nearest_two(self, objects: Any, medoids: Any) -> tuple[Array, Array, Array]:
         """Distances to the nearest and second nearest medoid (inf if there is none), and the index of the nearest."""
@@ -330,7 +343,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DistanceEstima
             )
         return k
 
-    def _check_options(self) -> tuple[int, int, Any]:
+    def _check_options(self) -> tuple[int | None, str, int, Any]:
         one_of("objective", self.objective, ("deviation", "silhouette"))
         if isinstance(self.n_clusters, str) and self.n_clusters == "auto":
             if self.objective != "silhouette":
@@ -341,7 +354,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DistanceEstima
         else:
             minimum = 2 if self.objective == "silhouette" else 1
             whole_number("n_clusters", self.n_clusters, minimum)
-        one_of("search", self.search, ("auto", "none", "fast"))
+        kind = kind_of(self.search)
         one_of("approximation", self.approximation, ("auto", "exact", "sample"))
         if self._is_precomputed and self.approximation == "sample":
             raise ParameterError(
@@ -351,20 +364,9 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DistanceEstima
         if isinstance(self.init, str):
             one_of("init", self.init, tuple(medoid_search.METHODS))
         callback = callbacks(self.callback, self.verbose)
-        n_init = self.n_init
-        if isinstance(n_init, str) and n_init == "auto":
-            n_init = 3 if isinstance(self.init, str) and self.init == "random" else 1
-        return whole_number("n_init", n_init, 1), whole_number("max_iter", self.max_iter, 1), callback
-
-
-def _notify(callback: Any, run: int, rounds: int, loss: float) -> Any:
-    return callback(Progress("iteration", rounds, run=run, objective=loss))
-
-
-def _silent(rounds: int, loss: float) -> bool:
-    """Callback of descents that are not reported."""
-    interrupts.check()
-    return False
+        is_auto = isinstance(self.n_init, str) and self.n_init == "auto"
+        n_init = None if is_auto else whole_number("n_init", self.n_init, 1)
+        return n_init, kind, whole_number("max_iter", self.max_iter, 1), callback
 
 
 def _check_initial_medoids(init: Any, k: int, positive: Array) -> Array:
@@ -382,10 +384,6 @@ def _check_initial_medoids(init: Any, k: int, positive: Array) -> Array:
     if not np.array_equal(positive[np.minimum(positions, len(positive) - 1)], rows):
         raise ParameterError(f"init must be indices of rows of weight above 0, from 0 to {positive[-1]}; got {init!r}")
     return positions
-
-
-def _fits(table: ComputedDistances) -> bool:
-    return table.nbytes <= machine.free_memory() // 2
 
 
 def objects_of(estimator: KMedoids, X: Any) -> Any:

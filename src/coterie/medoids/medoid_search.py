@@ -1,151 +1,167 @@
-"""Search for a better optimum of K-medoids: replace some medoids at random, and continue with swaps."""
+"""Search for initial medoids: many descents in compiled code, from independent starts and from jumps."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
-from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from coterie import kernels, machine
+from coterie import interrupts, machine
 from coterie.core.arrays import Array
-from coterie.core.rounding import first_lowest, is_lower
+from coterie.core.rounding import is_lower
 from coterie.core.rounding import nearest as nearest_index
-from coterie.medoids.distance_table import StoredDistances, batches, weighted_sample
-from coterie.medoids.fasterpam import SwapResult, total_distances
+from coterie.medoids.distance_table import batches
+from coterie.medoids.fasterpam import SLICE, medoid_kernels
 
-STARTS, JUMPS = 3, 40  # maximum number of initialisations and of jumps of a short search
-LONG_JUMPS = 160  # jumps of a long search, and of a short one for a small table
-SMALL = 1 << 14  # distances of a small table
-WORK = 1 << 28  # approximate number of distances that a short search uses
-ROUNDS = 3  # typical number of passes over all candidates in one descent
 MAX_REPLACED = 3  # maximum number of medoids that are replaced together
-NEW_START = 4  # every so many jumps, there is a new start instead
-SAMPLE, PER_MEDOID = 700, 10  # minimum number of objects in the sample of a large table, in total and for each medoid
-SAMPLE_DISTANCES = 3 << 19  # distances of a sample to all objects, if it is larger than that
-FINALISTS = 4  # solutions of the sample that are compared with all objects
-CLOSE = 1.04  # maximum loss of a finalist on the sample, relative to the best
-WIDE, CANDIDATES = 4.0, 200  # finalists: nearest objects of a medoid, in objects of the sample; number of candidates
-NARROW, NEAR_DISTANCES = 2.0, 1 << 23  # the same for the best of them; maximum number of distances
+PER_MEDOID, SHARE = 10, 16  # minimum number of candidates for each medoid; one of so many rows is a candidate
+OBJECTS = 1 << 14  # maximum number of objects by which candidates are compared
+AT_ONCE, MAX_BATCH = 1 << 16, 16  # distances for which more descents are run between two comparisons, and their number
+CLOSE = 1.05  # maximum loss of a solution that is continued, relative to the best
+NEGLIGIBLE = 1e-15  # share of the total weight
 
 
 class Effort(NamedTuple):
-    """Number of descents of a search."""
+    """Length of a search."""
 
-    starts: int  # initialisations, for n_init="auto"
-    jumps: int  # random jumps, each followed by a descent
-    sample: int = 0  # objects that are searched for the only initialisation; 0 if all are searched
-    sample_jumps: int = 0
-
-
-NO_SEARCH = Effort(1, 0)
-
-
-def effort_of(search: str, shape: tuple[int, int], k: int) -> Effort:
-    """Effort of a search for k medoids in a table of this shape. 'auto' searches a sample of a large table."""
-    if search == "fast":
-        return Effort(STARTS, LONG_JUMPS)
-    if search == "none":
-        return NO_SEARCH
-    n, m = shape
-    jumps, descent = LONG_JUMPS if n * m <= SMALL else JUMPS, ROUNDS * n * m
-    sample = max(SAMPLE, SAMPLE_DISTANCES // m, PER_MEDOID * k)
-    if (STARTS + jumps) * descent <= WORK or sample >= m:
-        descents = min(WORK // descent, STARTS + jumps)
-        return Effort(max(1, min(STARTS, descents)), max(0, descents - STARTS))
-    descents = min(WORK // (ROUNDS * sample**2), STARTS + JUMPS)
-    rest = 3 * WORK // 4 - descents * ROUNDS * sample**2  # the last quarter is for the comparison with all objects
-    return Effort(1, max(0, rest // descent - 1), sample, max(0, descents - STARTS))
+    batch: int  # minimum number of descents between two comparisons
+    runs: int  # maximum number of descents
+    agree: int  # independent starts in the best optimum that end the search
+    same: float  # relative difference of the losses of one optimum
+    least: float  # distances that are evaluated before that
+    passes: float  # passes over all distances that end the search, if these are at least four times as many distances
+    candidates: int  # minimum number of rows that can be medoids in the search
+    finalists: int  # maximum number of solutions that are continued with all rows, if not all are candidates
 
 
-def search_sample(
-    table: Any, w: Array, k: int, effort: Effort, rng: np.random.Generator, n_jobs: int | None,
-    descend: Callable[[Any, Array, Array], SwapResult],
-) -> Array:  # fmt: skip
-    """Initial medoids of a large table, from a search of a sample in which objects stand for those nearest to them.
+EFFORTS = {
+    "auto": Effort(4, 32, 6, 1e-3, 1 << 18, 24, 200, 2),
+    "thorough": Effort(8, 200, 40, 1e-9, 1 << 24, 1000, 1000, 4),
+}
 
-    The sample cannot tell which of several good solutions is the best. So the best few are improved by candidates near
-    their medoids, with the loss of all objects, and compared.
+
+class Sample(NamedTuple):
+    """Candidates and objects of a search: all of them, or random samples."""
+
+    D: Array  # (c, m) distances
+    w: Array  # (m,) weights of the objects
+    objects: Array  # (c,) index of each candidate among the objects
+    candidates: Array  # (c,) their indices in the table
+
+
+class Search:
+    """Many descents for k medoids, and the best of them.
+
+    Medoids of a start are drawn in proportion to their distance to the previous ones, and swapped until no swap helps.
+    The search ends when enough starts agree on the best optimum [1]_. From the second batch on, every second descent
+    is a jump instead: some medoids of the best solution are replaced by new draws [2]_.
+
+    In a large table only a random sample of the rows can become medoids, until the best solutions are continued with
+    all rows.
+
+    .. [1] Boender & Rinnooy Kan (1987), Bayesian stopping rules for multistart global optimization methods, Math.
+       Programming 37.
+    .. [2] Lourenço, Martin & Stützle (2003), Iterated local search, Handbook of Metaheuristics.
     """
-    reduced, weights, candidates = weighted_sample(table, w, effort.sample, rng)
-    results: list[SwapResult] = []
 
-    def descend_in_sample(medoids: Array) -> SwapResult:
-        results.append(descend(reduced, weights, medoids))
-        return results[-1]
+    def __init__(
+        self, table: Any, w: Array, k: int, silhouette: bool, effort: Effort, max_iter: int, rng: np.random.Generator
+    ):
+        self.sample = sample_of(table, w, max(effort.candidates, len(w) // SHARE, PER_MEDOID * k), rng)
+        self.is_whole = len(self.sample.candidates) == table.shape[0]
+        self.k, self.silhouette, self.effort, self.max_iter, self.rng = k, silhouette, effort, max_iter, rng
+        self.best: list[tuple[float, Array]] = []  # loss and medoids of different solutions, the best first
+        self.starts: list[float] = []  # losses of independent starts
+        self.work, self.runs = 0.0, 0
 
-    start = partial(lab, reduced, weights, k, rng, n_jobs)
-    best = first_lowest((descend_in_sample(start()) for _ in range(STARTS)), attrgetter("loss"))
-    jump_and_descend(best, reduced, weights, effort.sample_jumps, rng, start, descend_in_sample)
-    near = partial(descend_nearby, table, w, per_object=table.shape[1] / effort.sample, rng=rng, descend=descend)
-    finalists = [near(candidates[result.medoids], WIDE, CANDIDATES) for result in _distinct(results)]
-    medoids, _ = first_lowest(finalists, itemgetter(1))
-    return near(medoids, NARROW, NEAR_DISTANCES // table.shape[1])[0]
+    def run(self, n_jobs: int | None, watch: Callable[[int, float], Any]) -> None:
+        """Descend until `watch` returns a true value, given the number of descents and the best loss, or to the end."""
+        while not self.is_over:
+            medoids, count = self._initial_medoids()
+            self._add(medoids, *self._descend(medoids, n_jobs), is_start=count == 0)
+            interrupts.check()
+            if watch(self.runs, self.best[0][0]):
+                break
+
+    @property
+    def is_over(self) -> bool:
+        effort = self.effort
+        passes = effort.passes if self.is_whole else 2 * effort.passes
+        allowed = max(passes * self.sample.D.size, 4 * effort.least)
+        best = self.best[0][0] if self.best else np.inf
+        hits = sum(loss <= (1 + effort.same) * best for loss in self.starts)
+        agree = hits >= effort.agree and self.work >= effort.least
+        return self.runs >= effort.runs or self.work >= allowed or agree or best == 0.0
+
+    def finalists(self) -> list[Array]:
+        """Medoids of the best solutions as indices in the table; of one if all rows were candidates.
+
+        They are ordered by their sums of distances, so that clusters have the same numbers after any start.
+        """
+        D, w, _, candidates = self.sample
+        limit = self.best[0][0] * (1.0 if self.is_whole else CLOSE)
+        best = [medoids for loss, medoids in self.best if loss <= limit]
+        return [candidates[medoids[(D[medoids].astype(np.float64) @ w).argsort(kind="stable")]] for medoids in best]
+
+    def _initial_medoids(self) -> tuple[Array, Array]:
+        """Medoids of the next batch, and how many of each are those of the best solution."""
+        rng, k = self.rng, self.k
+        size = max(self.effort.batch, min(AT_ONCE // self.sample.D.size, MAX_BATCH))
+        medoids, count = np.empty((size, k), np.int64), np.zeros(size, np.int64)
+        for r in range(1, size, 2) if self.best else ():
+            medoids[r] = rng.permutation(self.best[0][1])
+            count[r] = k - rng.integers(1, min(MAX_REPLACED, k - 1) + 1)
+        sample = self.sample
+        medoid_kernels().draw(sample.D, sample.objects, sample.w, medoids, count, rng.random(medoids.shape))
+        return medoids, count
+
+    def _descend(self, medoids: Array, n_jobs: int | None) -> tuple[Array, Array]:
+        """Swap the medoids until no swap helps; return the losses and the numbers of passes."""
+        sample, loss, passes = self.sample, np.empty(len(medoids)), np.empty(len(medoids))
+        descents = medoid_kernels().descents
+
+        def descend(a: int, b: int) -> None:
+            descents(sample.D, sample.w, self.silhouette, medoids[a:b], self.max_iter, loss[a:b], passes[a:b])
+
+        size = 1 if sample.D.size > SLICE else len(medoids)
+        machine.run_in_threads(descend, [(r, r + size) for r in range(0, len(medoids), size)], n_jobs)
+        return loss, passes
+
+    def _add(self, medoids: Array, loss: Array, passes: Array, is_start: Array) -> None:
+        for r in range(len(medoids)):
+            at = sum(not is_lower(loss[r], other) for other, _ in self.best)
+            if at == 0 or is_lower(self.best[at - 1][0], loss[r]):
+                self.best.insert(at, (float(loss[r]), medoids[r].copy()))
+                del self.best[self.effort.finalists :]
+        self.starts += loss[is_start].tolist()
+        self.runs, self.work = self.runs + len(medoids), self.work + float(passes.sum()) * self.sample.D.size
 
 
-def _distinct(results: list[SwapResult]) -> list[SwapResult]:
-    """The best few results with different losses."""
-    best: list[SwapResult] = []
-    for result in sorted(results, key=lambda result: result.loss):
-        if not best or (is_lower(best[-1].loss, result.loss) and result.loss <= CLOSE * best[0].loss):
-            best.append(result)
-    return best[:FINALISTS]
+def sample_of(table: Any, w: Array, size: int, rng: np.random.Generator) -> Sample:
+    """About `size` candidates of a table, or all, and the objects by which they are compared."""
+    n, m = table.shape
+    if 2 * size >= n == m and m <= OBJECTS:
+        return Sample(table.rows(slice(None)), w, table.object_indices, np.arange(n))
+    objects, weights = np.arange(m), w
+    if m > OBJECTS:
+        objects = _draw_rows(w, OBJECTS, rng)
+        weights = _represented(w[objects], float(w.sum()))
+    chosen = np.arange(len(objects)) if 2 * size >= len(objects) else _draw_rows(w[objects], size, rng)
+    candidates = table.object_indices[objects[chosen]]
+    D = table.rows(candidates)
+    return Sample(D if m <= OBJECTS else np.ascontiguousarray(D[:, objects]), weights, chosen, candidates)
 
 
-def descend_nearby(
-    table: Any, w: Array, medoids: Array, reach: float, count: int, per_object: float, rng: np.random.Generator,
-    descend: Callable[[Any, Array, Array], SwapResult],
-) -> tuple[Array, float]:  # fmt: skip
-    """Medoids and loss after a descent with about `count` candidates among the nearest objects of each medoid.
-
-    These are `reach` times `per_object` objects; a random sample of them if they are too many.
-    """
-    k, m = len(medoids), table.shape[1]
-    nearest = min(m, max(1, int(reach * per_object)))
-    objects = np.argpartition(table.rows(medoids), nearest - 1, axis=1)[:, :nearest]
-    if nearest * k > count:
-        objects = rng.permuted(objects, axis=1)[:, : max(1, count // k)]
-    candidates = np.union1d(table.object_indices[objects], medoids)
-    near = StoredDistances(table.rows(candidates), np.full(m, -1))
-    result = descend(near, w, np.searchsorted(candidates, medoids))
-    return candidates[result.medoids], result.loss
+def _represented(w: Array, total: float) -> Array:
+    """Weights of rows that were drawn in proportion to them and stand for all: equal, but not of the heaviest rows."""
+    is_light = w < total / len(w)
+    return np.where(is_light, (total - w[~is_light].sum()) / max(1, np.count_nonzero(is_light)), w)
 
 
-def jump_and_descend(
-    best: SwapResult, table: Any, w: Array, jumps: int, rng: np.random.Generator, start: Callable[[], Array],
-    descend: Callable[[Array], SwapResult],
-) -> SwapResult:  # fmt: skip
-    """Best result of `jumps` descents, each from a random jump away from the best so far [1]_, or from a new `start`.
-
-    On some tables more starts than jumps end in the best optimum.
-
-    .. [1] Lourenço, Martin & Stützle (2003), Iterated local search, Handbook of Metaheuristics.
-    """
-    for i in range(1, jumps + 1):
-        medoids = random_jump(best.medoids, table, w, rng)
-        if best.stopped or medoids is None:
-            break
-        result = descend(medoids if i % NEW_START else start())
-        if is_lower(result.loss, best.loss):
-            best = result
-        elif result.stopped:
-            best = replace(best, stopped=True)
-    return best
-
-
-def random_jump(medoids: Array, table: Any, w: Array, rng: np.random.Generator) -> Array | None:
-    """Replace some medoids by objects sampled by their distance; None if every object is on a medoid."""
-    mass = w * table.rows(medoids).min(axis=0).astype(np.float64)
-    mass[np.isin(table.object_indices, medoids)] = 0.0
-    positive = int(np.count_nonzero(mass))
-    if positive == 0:
-        return None
-    count = min(1 + int(rng.integers(MAX_REPLACED)), positive, len(medoids))
-    objects = rng.choice(len(mass), count, replace=False, p=mass / mass.sum())
-    new_medoids = np.array(medoids)
-    new_medoids[rng.choice(len(new_medoids), count, replace=False)] = table.object_indices[objects]
-    return new_medoids
+def _draw_rows(w: Array, size: int, rng: np.random.Generator) -> Array:
+    """Indices of `size` different rows, drawn in proportion to their weight."""
+    mass = np.maximum(w, NEGLIGIBLE * w.sum())  # so that no probability is rounded to 0
+    return np.sort(rng.choice(len(w), size, replace=False, p=mass / mass.sum()))
 
 
 # Initialisation of K-medoids.
@@ -158,16 +174,7 @@ def build(table: Any, w: Array, k: int, rng: np.random.Generator, n_jobs: int | 
 
     .. [1] Kaufman & Rousseeuw (1987), Clustering by means of medoids.
     """
-    chosen = [_smallest(total_distances(table, w, n_jobs))]
-    nearest = table.rows(np.array(chosen))[0].copy()
-    parts = [(part,) for part in batches(table.shape, table.dtype.itemsize)]
-    for _ in range(1, k):
-        with machine.one_blas_thread:
-            pieces = list(
-                machine.in_threads(lambda part, current=nearest: _gains(table, part, current, w), parts, n_jobs)
-            )
-        _choose_best(table, chosen, np.concatenate(pieces), np.arange(table.shape[0]), nearest)
-    return np.array(chosen)
+    return _greedy(table, w, k, lambda: np.arange(table.shape[0]), n_jobs)
 
 
 def lab(table: Any, w: Array, k: int, rng: np.random.Generator, n_jobs: int | None) -> Array:
@@ -175,20 +182,34 @@ def lab(table: Any, w: Array, k: int, rng: np.random.Generator, n_jobs: int | No
 
     .. [1] Schubert & Rousseeuw (2021), Fast and eager k-medoids clustering, Inf. Syst. 101.
     """
-    n, m = table.shape
-    size = min(n, 10 + int(np.ceil(np.sqrt(n))))
-    chosen: list[int] = []
-    nearest = np.full(m, np.inf)
+    n = table.shape[0]
+    size = min(n, k + 10 + int(np.ceil(np.sqrt(n))))  # some may be medoids already
+    return _greedy(table, w, k, lambda: np.sort(rng.choice(n, size, replace=False, shuffle=False)), n_jobs)
+
+
+def _greedy(table: Any, w: Array, k: int, draw: Callable[[], Array], n_jobs: int | None) -> Array:
+    """Repeatedly add the candidate that lowers the loss most, the first one of those that are equal up to rounding."""
+    chosen, nearest = np.empty(0, np.int64), np.empty(0)
     for _ in range(k):
-        remaining = np.setdiff1d(np.arange(n), chosen)
-        sample = np.sort(rng.choice(remaining, min(size, len(remaining)), replace=False))
-        if chosen:
-            _choose_best(table, chosen, _gains(table, sample, nearest, w), sample, nearest)
-        else:
-            losses = table.rows(sample).astype(np.float64) @ w
-            chosen.append(int(sample[_smallest(losses)]))
-            nearest = table.rows(np.array(chosen))[0].copy()
-    return np.array(chosen)
+        candidates = draw()
+        parts = [(part,) for part in batches((len(candidates), table.shape[1]), table.dtype.itemsize)]
+        with machine.one_blas_thread:
+            losses = machine.run_in_threads(partial(_losses, table, w, candidates, nearest), parts, n_jobs)
+        loss = np.where(np.isin(candidates, chosen), np.inf, np.concatenate(losses))
+        best = candidates[nearest_index(loss[None])]
+        chosen = np.append(chosen, best)
+        nearest = np.minimum(table.rows(best)[0], nearest if len(nearest) else np.inf)
+    return chosen
+
+
+def _losses(table: Any, w: Array, candidates: Array, nearest: Array, part: slice) -> Array:
+    """Loss of each candidate as the only medoid, or minus the decrease if `nearest` are the distances to others."""
+    rows = table.rows(part if len(candidates) == table.shape[0] else candidates[part])
+    if len(nearest) == 0:
+        return rows.astype(np.float64) @ w
+    gain = np.empty(len(rows))
+    medoid_kernels().gains(rows, nearest, w, gain)
+    return -gain
 
 
 def plusplus(table: Any, w: Array, k: int, rng: np.random.Generator, n_jobs: int | None) -> Array:
@@ -212,25 +233,6 @@ def random(table: Any, w: Array, k: int, rng: np.random.Generator, n_jobs: int |
 
 
 METHODS = {"build": build, "lab": lab, "k-medoids++": plusplus, "random": random}
-
-
-def _gains(table: Any, candidates: Any, nearest: Array, w: Array) -> Array:
-    rows = table.rows(candidates)
-    gain = np.empty(len(rows))
-    kernels.select("medoids", len(rows), rows.shape[1], 1).gains(rows, nearest, w, gain)
-    return gain
-
-
-def _choose_best(table: Any, chosen: list[int], gain: Array, candidates: Array, nearest: Array) -> None:
-    """Add the candidate with the largest gain to `chosen`, and update `nearest`."""
-    gain[np.isin(candidates, chosen)] = -1
-    chosen.append(int(candidates[_smallest(-gain)]))
-    np.minimum(nearest, table.rows(np.array(chosen[-1:]))[0], out=nearest)
-
-
-def _smallest(losses: Array) -> int:
-    """Index of the smallest loss, the first of those that are equal up to rounding."""
-    return int(nearest_index(losses[None])[0])
 
 
 def _draw_one(share: Array, rng: np.random.Generator, chosen: list[int]) -> int:

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse as scipy_sparse
-from scipy.optimize import linear_sum_assignment
 
 from coterie import machine
 from coterie.core.arguments import not_negative
@@ -247,6 +246,8 @@ def matched_confusion(labels_true: Any, labels_pred: Any, *, sample_weight: Any 
     >>> confusion.matching == {1: "x", 0: "y"}, confusion.accuracy
     (True, 0.8)
     """
+    from scipy.optimize import linear_sum_assignment
+
     true, pred = labels_of_both(labels_true, labels_pred)
     nonzero = contingency_table(true.codes, pred.codes, sample_weight)
     machine.check_memory(true.k * pred.k * 8, f"a table of {true.k} x {pred.k} labels", "pass fewer different labels")

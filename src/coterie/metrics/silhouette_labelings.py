@@ -76,13 +76,14 @@ def _mean_silhouettes(clusterings: list[LabelledRows], n_jobs: int | None) -> li
     n, w = len(labelled), labelled.weights
     rows, sorted_w = labelled.rows[cells.order], w[cells.order]
     cluster = np.stack([other.codes for other in clusterings]) + cells.first[:-1, None]  # (m, n)
+    ops = kernels.select("silhouette", n, n)
     rest = np.stack([other.rest_weight for other in clusterings])  # (m, n) weight of the other rows of the cluster
 
     def strip(start: int, stop: int) -> tuple[int, Array]:
         """`start`, and the silhouettes (m, stop - start) of the rows `start` to `stop`."""
         distances = labelled.table(rows, labelled.rows[np.arange(start, stop)])
         values = np.empty((len(cluster), stop - start))
-        kernels.select("silhouette", n, stop - start).silhouettes_of_cells(
+        ops.silhouettes_of_cells(
             distances, sorted_w, cells.starts, cells.clusters, cells.first, cells.weight,
             np.ascontiguousarray(cluster[:, start:stop]), np.ascontiguousarray(rest[:, start:stop]), values,
         )  # fmt: skip

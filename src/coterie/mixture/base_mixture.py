@@ -15,11 +15,11 @@ from coterie.core.attachments import detach
 from coterie.core.in_memory import is_in_memory
 from coterie.core.protocols import Chunk
 from coterie.core.scale import Powers, Scale, times_power
+from coterie.core.search import kind_of
 from coterie.errors import InputError, ParameterError, ScaleError
 from coterie.mixture import parameter_checks
 from coterie.mixture.em import FAR_ROW
 from coterie.mixture.history import LikelihoodRecorder, Recorder
-from coterie.mixture.search import SEARCHES
 from coterie.traces import Traced
 
 
@@ -79,7 +79,8 @@ class BaseMixture(Traced, DensityMixin, Estimator):
             return self._fit_rescaled(error, X, sample_weight, **options)
         self._check_rows(summary.rows)
         model = self._model(summary, source.dtype, source, engine)
-        model = replace(model, start=self._start(model, X, sample_weight, source.shape[0], known))
+        start = self._start(model, X, sample_weight, source.shape[0], known)
+        model = replace(model, start=start, is_extrapolated=self._extrapolates or kind_of(self.search) == "thorough")
         recorder = self._recorder_type(model)
         callback = callbacks(self.callback, self.verbose, recorder)
         key = partial(self._rank, model, summary.rows)
@@ -217,6 +218,7 @@ class BaseMixture(Traced, DensityMixin, Estimator):
     # defined by subclasses
 
     _recorder_type: ClassVar[type[Recorder]] = LikelihoodRecorder
+    _extrapolates: ClassVar[bool] = False  # whether `tol` is always compared with the increase still to come
 
     def _model(
         self, summary: Summary | None = None, dtype: Any = np.float64, source: Any = None, engine: Any = None
@@ -256,7 +258,7 @@ class BaseMixture(Traced, DensityMixin, Estimator):
     def _check_options(self) -> tuple[int, int]:
         """Check the options of all mixtures; return `n_init` and `max_iter`."""
         whole_number("n_components", self.n_components, 1)
-        one_of("search", self.search, SEARCHES)
+        kind_of(self.search)
         not_negative("tol", self.tol)
         callbacks(self.callback, self.verbose)
         return whole_number("n_init", self.n_init, 1), whole_number("max_iter", self.max_iter, 0)

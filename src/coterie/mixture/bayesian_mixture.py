@@ -66,8 +66,8 @@ class BayesianGaussianMixture(BaseMixture):
         Posterior of the precisions: Wishart with any scale matrix, with one for all components, with diagonal ones, or
         with multiples of the identity.
     tol : float, default=1e-3
-        Tolerance. Iterations stop when the lower bound still to be gained, estimated by Aitken's method, is below
-        `tol` n / 200, for rows of total weight n.
+        Tolerance. Iterations stop when the increase of the lower bound still to come, by Aitken's estimate, is below
+        `tol` n / 200, for rows of total weight n: components lose their rows slowly.
     reg_covar : float, default=1e-6
         Part of the prior: this share of the column variances is added to its scale matrix for each row of an average
         component.
@@ -208,6 +208,7 @@ class BayesianGaussianMixture(BaseMixture):
         return super().fit(X, y, sample_weight)
 
     _recorder_type = BoundRecorder
+    _extrapolates = True
 
     def _store_result(self, result: loop.Fit, history: Any, total: float) -> None:
         self.history_, self.counts_ = history, np.asarray(result.stats.weight)

@@ -5,15 +5,20 @@ import numpy as np
 from coterie.families import forms
 from coterie.mixture.gaussian_em import Components, GaussianEM
 
+SHARED = 0.5  # rows that a component must exceed if all share their covariance
 FLAT = 2e-3  # a component is thin if its smallest variance is less than this share of that of the mixture
+AT_FLOOR = 20.0  # a variance is at the floor of `reg_covar` if it is less than this multiple of it
 LARGE = 0.1  # weight from which on a thin component is no accident
 
 
 def required_rows(structure: str, d: int) -> float:
-    """Number of rows that a component must exceed; it is smaller if components share shape or volume."""
+    """Number of rows that a component must exceed; it is smaller if components share shape or volume.
+
+    If they share the whole covariance, the likelihood is bounded, and one row is a component.
+    """
     if "V" in (structure[1:] if d > 1 else structure):
         return d + 1.0
-    return 2.5 if structure[0] == "V" else 1.5
+    return 2.5 if structure[0] == "V" else SHARED
 
 
 def degeneracy(model: GaussianEM, rows: int, c: Components, raw: np.ndarray) -> np.ndarray:
@@ -27,10 +32,9 @@ def degeneracy(model: GaussianEM, rows: int, c: Components, raw: np.ndarray) -> 
     """
     minimum_rows = required_rows(model.structure.name, c.means.shape[-1])
     result = np.where((c.weights * rows < minimum_rows).any(axis=-1), 2, 0)
-    undecided = (result == 0) & _may_be_thin(model, c, raw, minimum_rows)
+    undecided = (result == 0) & _may_be_thin(model, c, minimum_rows)
     if undecided.any():
-        weights, means = c.weights[undecided], c.means[undecided]
-        covariances = forms.dense(model.form, c.covariances[undecided], *means.shape[-2:])
+        weights, means, covariances = c.weights[undecided], c.means[undecided], c.covariances[undecided]
         result[undecided] = _is_flat(model, rows, weights, means, covariances, raw).any(axis=-1)
     return result
 
@@ -42,36 +46,48 @@ def degeneracy_of_fit(model: GaussianEM, rows: int, c: Components) -> int:
 
 def _flat_share(minimum_rows: float) -> float:
     """`FLAT`, or 0 for components that share their whole covariance."""
-    return 0.0 if minimum_rows == 1.5 else FLAT
+    return 0.0 if minimum_rows == SHARED else FLAT
 
 
-def _may_be_thin(model: GaussianEM, c: Components, raw: np.ndarray, minimum_rows: float) -> np.ndarray:
+def _may_be_thin(model: GaussianEM, c: Components, minimum_rows: float) -> np.ndarray:
     """A mask of mixtures, without those none of whose components can be flat.
 
-    The smallest eigenvalue of a component is at least the inverse of the trace of its precision, and that of the
-    mixture is at most its smallest variance. So most mixtures need no eigenvalues.
+    If the covariance of a component is nowhere less than a share of that of the mixture, none of its eigenvalues is.
+    The smallest such share is at least the inverse of a trace, so most mixtures need no eigenvalues.
     """
-    flat = _flat_share(minimum_rows)
-    if flat == 0.0:
-        return np.ones(c.weights.shape[:-1], bool)
-    variances, precisions = forms.diagonals(model.form, c)
-    offset = c.means - c.weights[..., None, :] @ c.means
-    total = (c.weights[..., None] * (variances + offset**2)).sum(axis=-2)
-    is_thin: np.ndarray = np.zeros(c.weights.shape, bool)
-    for size in (raw, model.unit):
-        is_thin |= flat * (total / size**2).min(axis=-1)[..., None] * (precisions * size**2).sum(axis=-1) > 1.0
-    return np.asarray(is_thin.any(axis=-1))
+    d = c.means.shape[-1]
+    total = _total(model, c.weights, c.means, c.covariances)
+    if model.form in ("full", "tied"):
+        factor = c.factor if model.form == "full" else c.factor[..., None, :, :]
+        traces = ((total[..., None, :, :] @ factor) * factor).sum(axis=(-1, -2))
+    else:
+        precision = np.broadcast_to((c.factor**2).reshape(*c.weights.shape, -1), (*c.weights.shape, d))
+        traces = (precision * np.diagonal(total, axis1=-2, axis2=-1)[..., None, :]).sum(axis=-1)
+    share = max(_flat_share(minimum_rows), AT_FLOOR * model.reg_covar)
+    return np.asarray((share * traces > 1.0).any(axis=-1))
+
+
+def _total(model: GaussianEM, weights: np.ndarray, means: np.ndarray, covariances: np.ndarray) -> np.ndarray:
+    """Covariance of the mixture (..., d, d)."""
+    d = means.shape[-1]
+    offset = means - weights[..., None, :] @ means
+    total = np.swapaxes(weights[..., None] * offset, -1, -2) @ offset
+    if model.form == "tied":
+        return total + covariances
+    if model.form == "full":
+        return total + (weights[..., None, :] @ covariances.reshape(*weights.shape, d * d)).reshape(total.shape)
+    variances = (weights[..., None, :] @ covariances.reshape(*weights.shape, -1))[..., 0, :]
+    return total + variances[..., None] * np.eye(d)
 
 
 def _is_flat(
     model: GaussianEM, rows: int, weights: np.ndarray, means: np.ndarray, covariances: np.ndarray, raw: np.ndarray
 ) -> np.ndarray:
-    """A mask (..., k) of flat components; weights (..., k), means (..., k, d), covariances (..., k, d, d)."""
+    """A mask (..., k) of flat components; weights (..., k), means (..., k, d), covariances by form."""
     minimum_rows = required_rows(model.structure.name, means.shape[-1])
     flat = _flat_share(minimum_rows)
-    offset = means - weights[..., None, :] @ means
-    total = (weights[..., None, None] * covariances).sum(axis=-3)
-    total = total + np.swapaxes(weights[..., None] * offset, -1, -2) @ offset
+    total = _total(model, weights, means, covariances)
+    covariances = forms.dense(model.form, covariances, *means.shape[-2:])
     is_thin = np.zeros(covariances.shape[:-2], bool)
     for size in (raw, model.unit):
         scale = np.outer(size, size)
@@ -79,6 +95,6 @@ def _is_flat(
         is_thin |= np.linalg.eigvalsh(covariances / scale)[..., 0] < flat * smallest
     whiten = np.linalg.inv(np.linalg.cholesky(total / scale + 1e-12 * np.eye(len(raw))))[..., None, :, :]
     values = np.linalg.eigvalsh(whiten @ (covariances / scale) @ np.swapaxes(whiten, -1, -2))
-    at_floor = values[..., 0] < 20 * model.reg_covar
+    at_floor = values[..., 0] < AT_FLOOR * model.reg_covar
     has_collapsed = (values[..., 0] < flat * values[..., -1]) & (weights < LARGE) | at_floor
     return is_thin & (has_collapsed | (weights * rows < 5 * minimum_rows)) | (at_floor & (flat == 0))

@@ -65,6 +65,7 @@ class EM:
     start: Any  # initial parameters, or a function of (model, source, engine, rng) that returns them
     e_step_kind: str
     tol: float
+    is_extrapolated: bool  # compare the estimated remaining gain with the tolerance, not the last one
 
     maximizes = "log-likelihood"  # name of the quantity that is maximised
 
@@ -119,12 +120,16 @@ class EM:
         history: Sequence[float],
         stretch: float | None = None,
     ) -> bool:
-        """Whether the objective still to be gained, by Aitken's estimate, is below the tolerance."""
+        """Whether the last step gained less than the tolerance, or the remaining gain is, by Aitken's estimate."""
         if not self.converges or any(event.what == "reseeded" for event in after.events):
             return False
         gains = -np.diff(history[-5:])
         if gains[-1] <= self.rounding(after, stats, history[-1]) / 8:
             return True
+        if not self.is_extrapolated and stretch is None:
+            is_small = gains[-1] < self.tol * float(stats.weight.sum())
+            # if components nearly coincide initially, the first gains are small and increase
+            return bool(is_small and len(gains) > 1 and gains[-1] <= gains[-2])
         if len(gains) < 4:  # if components nearly coincide initially, the first gains are small
             return False
         threshold = self.tol / 200 * float(stats.weight.sum())
@@ -140,7 +145,7 @@ class EM:
     def repair(self, c: Any, stats: Any, source: Source, engine: Engine, memos: list[Any]) -> Any:
         """Reseed each component without rows at the row with the lowest density."""
         k = self.n_components
-        is_empty = (stats.weight < EMPTY * stats.weight.sum() / k) & (np.broadcast_to(c.reseeds, k) < MAX_RESEEDS)
+        is_empty = (stats.weight < EMPTY * stats.weight.sum() / k) & (c.reseeds < MAX_RESEEDS)
         for j in np.flatnonzero(is_empty):
             row = engine.sum(partial(self._least_likely_row, c), source).row
             others = np.arange(k) != j

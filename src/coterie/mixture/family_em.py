@@ -56,6 +56,7 @@ class MixtureEM(EM):
     start: Any = None  # a Mix, or a function of (model, source, engine, rng) that returns one
     e_step_kind: str = "soft"
     tol: float = 1e-3
+    is_extrapolated: bool = False
 
     @property
     def missing(self) -> bool:

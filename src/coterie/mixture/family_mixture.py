@@ -104,8 +104,9 @@ class Mixture(MixtureEstimator):
         Concentration of the Dirichlet prior of the weights; 1 is flat. For 'auto' it is the concentration of the
         Dirichlet process: a larger value gives more components.
     tol : float, default=1e-3
-        Tolerance. Iterations stop when the mean log-likelihood of the rows still to be gained, estimated by Aitken's
-        method, is below `tol` / 200. The mean is weighted, so that the scale of weights does not matter.
+        Tolerance. Iterations stop when the mean log-likelihood of the rows increases by less than `tol`, as in
+        scikit-learn. With ``search='thorough'`` or `accelerate`, they stop when the increase still to come, by Aitken's
+        estimate, is below `tol` / 200. The mean is weighted, so that the scale of weights does not matter.
     max_iter : int, default=1000
         Maximum number of iterations of each initialisation. 0 returns the initialisation itself.
     accelerate : bool, default=False

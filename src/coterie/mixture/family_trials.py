@@ -12,6 +12,8 @@ from coterie.kernels.plain.gaussian import posterior
 from coterie.mixture.family_em import Mix, MixtureEM, repeated
 from coterie.mixture.trials import Effort, Trials, by_array
 
+CALL = 1e5  # multiply-adds that one step of a batch costs at least, however few its runs
+
 
 class FamilyTrials(Trials):
     """EM runs side by side: R runs of K components are R K components of one family.
@@ -19,8 +21,8 @@ class FamilyTrials(Trials):
     Families whose samples are small use their default prior.
     """
 
-    auto = Effort(runs=12, candidates=2, splits=0.0, patience=0, work=1e9)
-    thorough = Effort(runs=20, candidates=2, splits=2 / 3, patience=1, work=5e10)
+    auto = Effort(12, 10, 3, 3, 2, (60, 300), 1e9)
+    thorough = Effort(20, 10, 5, 8, 1, (300, 10_000), 5e10, patience=1, splits=2 / 3)
     pool_size = 300
 
     def __init__(self, model: MixtureEM, chunk: Chunk, rng: np.random.Generator):
@@ -58,7 +60,9 @@ class FamilyTrials(Trials):
         parts = by_array(lambda a: a.reshape(runs, k, *a.shape[1:]), parts)
         return Mix(self.em.share(shares.sum(axis=0).reshape(runs, k)), parts)
 
-    def advance(self, params: Mix, steps: int) -> tuple[Mix, np.ndarray, np.ndarray]:
+    def advance(
+        self, params: Mix, steps: int, tol: float = -np.inf, is_extrapolated: bool = False
+    ) -> tuple[Mix, np.ndarray, np.ndarray, int]:
         objectives = []
         for step in range(steps + 1):
             interrupts.check()
@@ -68,7 +72,8 @@ class FamilyTrials(Trials):
                 objectives.append(-(self.w @ log_density + np.array(priors)))
             if step < steps:
                 params = self._estimate(resp, prepared, before)
-        return params, objectives[-1], -np.diff(objectives, axis=0)
+        work = steps * max(len(params.weights), int(CALL / self.step_work))
+        return params, objectives[-1], -np.diff(objectives, axis=0), work
 
     def responsibilities(self, params: Mix) -> tuple[np.ndarray, np.ndarray]:
         _, _, resp, log_density = self._e_step(params)
@@ -90,6 +95,9 @@ class FamilyTrials(Trials):
         return Mix(params.weights[run], by_array(lambda a: a[run], params.parts))
 
     # starts
+
+    def first_starts(self, kind: str) -> np.ndarray:
+        return self.random_starts(6)
 
     def scores_around(self, rows: Any, resp: np.ndarray | None = None, among: Any = None) -> np.ndarray:
         """Components are estimated from the rows and one average row."""

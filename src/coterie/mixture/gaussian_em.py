@@ -17,6 +17,7 @@ from coterie.kernels.plain.gaussian import Gaussians
 from coterie.mixture import missing
 from coterie.mixture.em import EM, EMPTY, ROUNDING, Event
 
+PASSES = 32  # passes of a fit, for which kernels are selected
 ABOVE_FLOOR = 1e4  # a scatter with a penalty of so many times the floor needs no check
 BY_FORM = "real K D D | real D D | real K D | real K"  # covariances of a structure: full, tied, diagonal, spherical
 MODEL_STORED: dict[str, Any] = {
@@ -100,6 +101,7 @@ class GaussianEM(EM):
     fixed: frozenset[str] = frozenset()  # of "weights", "means", "covariances"
     missing: bool = False
     tol: float = 1e-3
+    is_extrapolated: bool = False
     precision: float = float(np.finfo(np.float64).eps)  # of the rows
     sweeps: int = 50  # maximum number of sweeps of rotations in an M-step of EVE and VVE; the next M-step continues
 
@@ -118,7 +120,8 @@ class GaussianEM(EM):
         if self.missing:
             memo = memo or missing.patterns(chunk.X)
             return GaussianStats(*missing.em(chunk.X, chunk.w, self.gaussians(c), memo, *options)), memo
-        sums = kernels.for_centers(chunk.X, self.n_components).em(chunk.X, chunk.w, self._standardized(c), *options)
+        ops = kernels.for_centers(chunk.X, PASSES * self.n_components)
+        sums = ops.em(chunk.X, chunk.w, self._standardized(c), *options)
         volume = self.log_unit * float(sums.weight.sum())
         sums = sums._replace(log_likelihood=sums.log_likelihood - volume, bound=sums.bound - volume)
         return GaussianStats(*sums), None

@@ -75,7 +75,7 @@ class Recorder:
         raise NotImplementedError
 
     def _warn_if_worse(self, name: str, fall: float, progress: Progress, objective: float) -> None:
-        if fall > 16 * self.model.rounding(progress.params, progress.stats, objective):
+        if fall > 0 and fall > 16 * self.model.rounding(progress.params, progress.stats, objective):
             warnings.warn(
                 f"the {name} fell by {fall:.3g} in iteration {progress.iteration}, more than rounding errors explain",
                 ObjectiveRoseWarning,

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from coterie.core.protocols import Chunk, Engine, Source
+from coterie.core.search import kind_of
 from coterie.errors import InputError
 from coterie.mixture.family_trials import FamilyTrials
 from coterie.mixture.gaussian_em import GaussianEM
@@ -32,10 +33,10 @@ class Start:
         trials: Any = trials_of(model, sample(model, source, rng), rng)
         if "means" in given:
             params = trials.first(trials.nearest(trials.standardised(given["means"])[None]))
-        elif self.method == "auto" and self.search == "none":
+        elif self.method == "auto" and kind_of(self.search) == "none":
             params = trials.first(trials.default_start())
         elif self.method == "auto":
-            params = search(trials, self.search)
+            params = search(trials, kind_of(self.search))
         else:
             params = trials.first(trials.starts(self.method, 1))
         result = trials.result(params, 0)

@@ -14,14 +14,19 @@ from coterie.core.protocols import Chunk
 
 
 class Effort(NamedTuple):
-    """Limits of a search."""
+    """Length of a search."""
 
-    runs: int  # random starts
-    candidates: int  # distinct best runs, from which new starts are made
-    splits: float  # maximum share of new starts that split and merge components
-    patience: int  # rounds of new starts without a gain after which the search ends; twice as many for few rows
-    work: float  # multiply-adds of all steps, where an exponential counts as 40
-    steps_for_few_rows: int = 0  # steps of all runs of a search with few rows; 0: as with many rows
+    batch: int  # random starts of a round
+    short: int  # steps after which the best of them are chosen
+    continued: int  # number of runs that then continue
+    agree: int  # independent starts in the best optimum that end the search
+    rounds: int  # rounds of random starts without a gain that end it
+    steps: tuple[int, int]  # minimum and maximum number of steps of all runs
+    work: float  # multiply-adds of all steps, within these limits; an exponential counts as 40
+    candidates: int = 3  # distinct best runs
+    patience: int = 0  # rounds of new starts, made from the best runs, without a gain after which there are no more
+    splits: float = 0.0  # maximum share of new starts that split and merge components
+    polish: float = 0.0  # multiply-adds of the last steps of the result
 
 
 class Trials(ABC):
@@ -58,8 +63,14 @@ class Trials(ABC):
         """Parameters of runs with these responsibilities, for any number of components."""
 
     @abstractmethod
-    def advance(self, params: Any, steps: int) -> tuple[Any, np.ndarray, np.ndarray]:
-        """The runs after `steps` EM steps, their objectives (runs,), and the gains of the last two steps (2, runs)."""
+    def advance(
+        self, params: Any, steps: int, tol: float = -np.inf, is_extrapolated: bool = False
+    ) -> tuple[Any, np.ndarray, np.ndarray, int]:
+        """The runs after at most `steps` EM steps, their objectives (runs,), the gains of the last two steps (2, runs),
+        and the work in steps of one run.
+
+        A run may end when a step gains less than `tol`, or when the estimated remaining gain is less.
+        """
 
     @abstractmethod
     def responsibilities(self, params: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -108,9 +119,13 @@ class Trials(ABC):
         """Responsibilities (1, n, k) of a single good start."""
         return self.starts("k-means++", 1)
 
-    def further_starts(self) -> list[np.ndarray]:
-        """Responsibilities of starts (1, n, k) that are not random."""
-        return []
+    def first_starts(self, kind: str) -> np.ndarray:
+        """Responsibilities (runs, n, k) of the first starts of a search."""
+        return self.starts("k-means++", 3)
+
+    def short_starts(self, runs: int) -> np.ndarray:
+        """Responsibilities (runs, n, k) of the random starts of a short search."""
+        return self.random_starts(runs)
 
     def starts(self, method: str, runs: int) -> np.ndarray:
         """Responsibilities (runs, n, k) of random starts by this method."""

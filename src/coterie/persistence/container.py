@@ -58,6 +58,19 @@ def check_path(path: Path, overwrite: bool) -> None:
 # reading
 
 
+def is_model(path: Path) -> bool:
+    """Whether a file is a model, rather than arrays in the same format."""
+    from safetensors import SafetensorError, safe_open
+
+    if path.suffix.lower() != SUFFIX or not path.is_file():
+        return False
+    try:
+        with safe_open(path, framework="numpy") as file:
+            return KEY in (file.metadata() or {})
+    except SafetensorError:
+        return False
+
+
 def read(path: Path, kind: str = "model") -> tuple[Any, dict[str, np.ndarray]]:
     """The content and the arrays of a file, after its checksum was verified."""
     size = _check_length(path, kind)

@@ -5,66 +5,24 @@ notebook shows a display in the last line of a cell; its methods are also those 
 `Animation`, which notebooks show as a player and whose `save` writes a file. matplotlib is imported only for drawing.
 """
 
-from coterie.plots.animation import Animation, animate
-from coterie.plots.clusters_display import ClustersDisplay, ProfilesDisplay, VoronoiDisplay, clusters, profiles, voronoi
-from coterie.plots.convergence_display import BoundDisplay, ConvergenceDisplay, Starts, bound, convergence
-from coterie.plots.criteria_display import CriteriaDisplay, InformationDisplay, criteria, information
-from coterie.plots.dendrogram_display import (
-    CondensedTreeDisplay,
-    DendrogramDisplay,
-    ReachabilityDisplay,
-    condensed_tree,
-    dendrogram,
-    reachability,
-)
-from coterie.plots.display import Display
-from coterie.plots.ellipses_display import EllipsesDisplay, ResponsibilitiesDisplay, ellipses, responsibilities
-from coterie.plots.k_displays import ElbowDisplay, GapDisplay, StabilityDisplay, elbow, gap, stability
-from coterie.plots.plate_display import PlateDisplay, plate
-from coterie.plots.series_display import DTWPathDisplay, SeriesDisplay, dtw_path, series
-from coterie.plots.silhouette_display import SilhouetteDisplay, silhouette
+from coterie.core.lazy import attach
 
-__all__ = [
-    "Animation",
-    "BoundDisplay",
-    "ClustersDisplay",
-    "CondensedTreeDisplay",
-    "ConvergenceDisplay",
-    "CriteriaDisplay",
-    "DTWPathDisplay",
-    "DendrogramDisplay",
-    "Display",
-    "ElbowDisplay",
-    "EllipsesDisplay",
-    "GapDisplay",
-    "InformationDisplay",
-    "PlateDisplay",
-    "ProfilesDisplay",
-    "ReachabilityDisplay",
-    "ResponsibilitiesDisplay",
-    "SeriesDisplay",
-    "SilhouetteDisplay",
-    "StabilityDisplay",
-    "Starts",
-    "VoronoiDisplay",
-    "animate",
-    "bound",
-    "clusters",
-    "condensed_tree",
-    "convergence",
-    "criteria",
-    "dendrogram",
-    "dtw_path",
-    "elbow",
-    "ellipses",
-    "gap",
-    "information",
-    "plate",
-    "profiles",
-    "reachability",
-    "responsibilities",
-    "series",
-    "silhouette",
-    "stability",
-    "voronoi",
-]
+_NAMES = {  # by module, which is imported when one of its names is first used
+    "animation": "Animation animate",
+    "clusters_display": "ClustersDisplay ProfilesDisplay VoronoiDisplay clusters profiles voronoi",
+    "convergence_display": "BoundDisplay ConvergenceDisplay Starts bound convergence",
+    "criteria_display": "CriteriaDisplay InformationDisplay criteria information",
+    "dendrogram_display": "DendrogramDisplay CondensedTreeDisplay ReachabilityDisplay "
+    "condensed_tree dendrogram reachability",
+    "display": "Display",
+    "ellipses_display": "EllipsesDisplay ResponsibilitiesDisplay ellipses responsibilities",
+    "k_displays": "ElbowDisplay GapDisplay StabilityDisplay elbow gap stability",
+    "plate_display": "PlateDisplay plate",
+    "series_display": "DTWPathDisplay SeriesDisplay dtw_path series",
+    "silhouette_display": "SilhouetteDisplay silhouette",
+}
+_HOME = {name: f"{__name__}.{module}" for module, names in _NAMES.items() for name in names.split()}
+
+__all__ = [*_HOME]
+
+__getattr__ = attach(__name__, _HOME)

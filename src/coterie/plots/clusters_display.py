@@ -11,12 +11,12 @@ from coterie.core.formatting import count, truncate
 from coterie.core.protocols import can_predict
 from coterie.distances import pairwise
 from coterie.errors import InputError, ParameterError
+from coterie.kmeans.metric_of_model import metric_of
 from coterie.palette import INK, as_rgb, luminance
 from coterie.plots.cloud import Cloud
 from coterie.plots.display import caption, drawn_display, format_number
 from coterie.plots.neighbour_map import ROWS, Trust, is_worthwhile, neighbour_map, principal_coordinates, sample_of_map
 from coterie.plots.projection import Groups, Rows, RowsDisplay, View, as_groups, call_method, grid_centers
-from coterie.selection.criteria import metric_of
 
 MAPS = ("axes", "neighbours", "auto")
 

@@ -16,13 +16,13 @@ from coterie.distances import as_distance
 from coterie.distances.dtw import DTW
 from coterie.distances.series import as_series
 from coterie.errors import InputError
+from coterie.kmeans.metric_of_model import metric_of
 from coterie.kmeans.time_series_kmeans import TimeSeriesKMeans
 from coterie.metrics import silhouette_samples
 from coterie.metrics.model_labels import check_fitted
 from coterie.palette import INK, MARK, colours
 from coterie.plots.display import Display, amount, caption
 from coterie.plots.projection import Groups, as_groups, as_rows, groups_of_model
-from coterie.selection.criteria import metric_of
 
 MAX_CLUSTERS = 30  # that are drawn
 EXACT = 20_000  # approximate size of the sample if there are more rows

@@ -27,6 +27,7 @@ from coterie.preparation import PreparationOptions
 
 HEAD = 1000  # cells that are tested before the whole column is
 FIXED = 50  # cells with exactly three digits after a separator, none with fewer: these are groups of thousands
+ONE_SEPARATOR = r"^-?\d+[.,](?:\d{1,2}|\d{4,})$"  # a number whose separator cannot be that of groups of thousands
 LONGEST = 30  # characters of a cell that a note quotes
 MARKS_NAMED = 3
 SEVERAL_UNITS = "amounts in several units"
@@ -87,8 +88,10 @@ def detect_readings(
         result.readings[name] = Reading(column=name, kind="number", missing=options.na_values)
     numbers = _number_columns(table, texts, options, result.reasons) if "number" in kinds else {}
     floats = [name for name in names if table.schema[name] == pl.Float64]
-    evidence = _decimal_evidence(table, floats, numbers.values())
-    numbers |= _grouped_columns(table, floats)
+    heads = _raw_heads(table, floats)
+    grouped = [name for name, head in heads.items() if _is_ambiguous(head)]
+    evidence = _decimal_evidence([head for name, head in heads.items() if name not in grouped], numbers.values())
+    numbers |= _grouped_columns(table, grouped)
     notes = _read_numbers(numbers, options, evidence, result.readings)
     others = [name for name in texts if name not in numbers and name not in result.reasons]
     if "boolean" in kinds:
@@ -145,11 +148,16 @@ def _units(parts: WrittenNumbers) -> str | None:
     return units[0] if units else ""
 
 
-def _decimal_evidence(table: Table, floats: list[str], columns: Iterable[_NumberColumn]) -> Decimal | None:
+def _is_ambiguous(text: pl.Series) -> bool:
+    """Whether every cell fits both decimal separators; a cell such as 1.5 decides it alone."""
+    return not text.str.contains(ONE_SEPARATOR).any() and split_numbers(text).is_ambiguous
+
+
+def _decimal_evidence(heads: Iterable[pl.Series], columns: Iterable[_NumberColumn]) -> Decimal | None:
     """The decimal separator of the columns that leave no doubt; None if there are none, or they disagree."""
     decimals = {column.decimals[0] for column in columns if len(column.decimals) == 1}
-    for text in _raw_heads(table, floats).values():
-        if not split_numbers(text).is_ambiguous and text.str.contains("[.,]").any():
+    for text in heads:
+        if text.str.contains("[.,]").any():
             decimals.add("," if text.str.contains(",", literal=True).any() else ".")
     return decimals.pop() if len(decimals) == 1 else None
 
@@ -162,12 +170,10 @@ def _raw_heads(table: Table, names: list[str]) -> dict[str, pl.Series]:
     return {column.name: present(column).drop_nulls() for column in head.head(HEAD) if column.dtype == pl.String}
 
 
-def _grouped_columns(table: Table, floats: list[str]) -> dict[str, _NumberColumn]:
+def _grouped_columns(table: Table, names: list[str]) -> dict[str, _NumberColumn]:
     """Columns that were read as decimal numbers, but whose cells may have groups of thousands: ``1.234``."""
     columns = {}
-    for name, head in _raw_heads(table, floats).items():
-        if not split_numbers(head).is_ambiguous:
-            continue
+    for name in names:
         text = present(table.with_text([name]).column(name))
         parts = split_numbers(text)
         if parts.is_ambiguous:

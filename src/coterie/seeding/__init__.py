@@ -6,18 +6,19 @@ from typing import Any
 import numpy as np
 
 from coterie.core.arguments import as_numbers, is_integer
-from coterie.core.protocols import ClusterEngine, Engine, Source
+from coterie.core.protocols import Engine, Source
 from coterie.errors import ParameterError
 from coterie.seeding.costs import SQUARES, Cost
-from coterie.seeding.plusplus import farthest, forgy, plusplus, random_partition
-from coterie.seeding.scalable import scalable
+from coterie.seeding.plusplus import farthest, forgy, greedy, greedy_rows, random_partition
+from coterie.seeding.scalable import plusplus, runs_on_all_rows, scalable
 
 __all__ = [
-    "METHODS", "check_start", "default_method", "farthest", "forgy", "plusplus", "random_partition", "scalable",
-    "start", "starts",
+    "METHODS", "check_start", "farthest", "forgy", "greedy", "greedy_rows", "plusplus", "random_partition",
+    "runs_on_all_rows", "scalable", "start", "starts",
 ]  # fmt: skip
 
 METHODS: dict[str, Callable[..., np.ndarray[Any, Any]]] = {
+    "auto": plusplus,
     "k-means++": plusplus,
     "forgy": forgy,
     "random": forgy,  # scikit-learn's name
@@ -42,7 +43,7 @@ def start(
     Parameters
     ----------
     init : str, function or array (k, d)
-        'auto' (see `default_method`) or the name of a method in `METHODS`; a function of X, k and a `RandomState` that
+        The name of a method in `METHODS`; a function of X, k and a `RandomState` that
         returns centers; or the centers.
     source, engine
         The rows, and the engine that computes on them.
@@ -62,7 +63,7 @@ def start(
         return np.empty((0, source.shape[1]), source.dtype)
     if isinstance(init, str):
         check_start(init, source, k)
-        method = METHODS[default_method(source, engine) if init == "auto" else init]
+        method = METHODS[init]
         options = {"chosen": chosen} if chosen is not None and method in (plusplus, farthest, scalable) else {}
         return method(source, engine, rng, k, unit, cost=cost, **options).astype(source.dtype, copy=False)
     if callable(init):
@@ -71,17 +72,11 @@ def start(
     return np.array(check_start(init, source, k, n_frozen), dtype=source.dtype, order="C")
 
 
-def default_method(source: Source, engine: Engine) -> str:
-    """The method for ``init='auto'``: on a cluster, one with few passes whose choice does not depend on the parts."""
-    is_distributed = source.engine == "dask" or isinstance(engine, ClusterEngine)
-    return "k-means||" if is_distributed else "k-means++"
-
-
 def check_start(init: Any, source: Source, k: int, n_frozen: int = 0) -> Any:
     """Return `init` if it is valid: a name, a function, or `k` finite centers in addition to `n_frozen` fixed ones."""
     if isinstance(init, str):
-        if init != "auto" and init not in METHODS:
-            names = ", ".join(map(repr, ("auto", *METHODS)))
+        if init not in METHODS:
+            names = ", ".join(map(repr, METHODS))
             raise ParameterError(f"init must be one of {names}, an array or a callable; got {init!r}")
         return init
     if callable(init):

@@ -31,13 +31,7 @@ class Cost:
         """The cost of rows at two sets of centers together: the smaller one, unless memberships are fuzzy."""
         return np.minimum(costs, others)
 
-    def tiles(self, X: Any) -> Any:
-        """Memory for a copy of the rows that makes repeated calls of `spread` faster; None if there is no such copy."""
-        return None
-
-    def spread(
-        self, X: Any, w: Any, unit: float, points: Array, closest: Array, again: bool = False, tiles: Any = None
-    ) -> Array:
+    def spread(self, X: Any, w: Any, unit: float, points: Array, closest: Array, again: bool = False) -> Array:
         """Update the costs `closest` (n,) with points[0]; return the potential, then that with each other point added.
 
         The potential is the weighted sum of all costs, in `unit`. `again`: `closest` already includes points[0].
@@ -90,20 +84,15 @@ class Squares(Cost):
     def table(self, X: Any, points: Array) -> Array:
         return kernels.for_centers(X, len(points)).distances(X, points).astype(np.float64) ** 2
 
-    def tiles(self, X: Any) -> Any:
-        return kernels.for_centers(X, WORK).row_tiles(X)
-
-    def spread(
-        self, X: Any, w: Any, unit: float, points: Array, closest: Array, again: bool = False, tiles: Any = None
-    ) -> Array:
-        return kernels.for_centers(X, WORK).potentials(X, w, unit, points, closest, tiles)
+    def spread(self, X: Any, w: Any, unit: float, points: Array, closest: Array, again: bool = False) -> Array:
+        return kernels.for_centers(X, WORK).potentials(X, w, unit, points, closest)
 
     def add(self, X: Any, unit: float, points: Array, closest: Array, owner: Any = None) -> tuple[Array, Array]:
         ops = kernels.for_centers(X, len(points))
         owner = ops.nearest(X, points) if owner is None else owner
-        squares = ops.assigned_squares(X, points, owner) / unit**2
+        squares = np.minimum(ops.assigned_squares(X, points, owner) / unit**2, np.finfo(np.float64).max)
         is_nearer: Array = squares < closest
-        closest[is_nearer] = squares[is_nearer]
+        np.minimum(closest, squares, out=closest)
         return owner, is_nearer
 
 

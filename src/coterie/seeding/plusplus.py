@@ -5,56 +5,37 @@ In k-means++, each new center is a row sampled in proportion to its cost at the 
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from coterie import interrupts, kernels
 from coterie.core.arrays import as_dense
 from coterie.core.protocols import Chunk, Engine, Source
-from coterie.core.random_numbers import by_row, uniform
+from coterie.core.random_numbers import by_row
 from coterie.core.stats import Stats, WeightedSums
 from coterie.kernels.membership import membership
 from coterie.seeding.costs import SQUARES, WORK, Cost
 
-TILES_BYTES = 1 << 25  # maximum size of rows of which a copy is made that passes read faster
-TILES_FROM = 8  # number of passes from which the copy pays off
+MAX_CANDIDATES = 7  # of a round: with the last center, as many points as the kernels compare with a row at once
+ROUNDS = 64  # maximum number that run before their results are looked at
+VALUES = 1 << 28  # maximum number of values that they read, so that Ctrl-C works
 
 
-class Costs(NamedTuple):
-    """State of one part of the rows between two passes."""
-
-    closest: np.ndarray[Any, Any]  # (n,) cost of each row at its nearest center
-    tiles: Any = None  # copy of the rows that passes read faster
-
-
-@dataclass(frozen=True)
-class Draws(Stats):
-    """The potential with each candidate added, and rows sampled for the next round.
-
-    Each chunk samples rows and gives each an exponential arrival time, whose rate is the potential of the chunk. Of
-    several chunks, the row that arrives first is kept: the probability that it comes from a chunk is proportional to
-    the potential of this chunk (exponential race). So samples of chunks can be added like sums, on any engine.
-    """
-
-    potential: Any  # (1 + candidates,)
-    arrival: Any  # (m,)
-    rows: Any  # (m, d)
-    cost: Any  # (m,) of each row at the current centers
-
-    def __add__(self, other: "Draws") -> "Draws":
-        is_first = self.arrival <= other.arrival
-        return Draws(
-            self.potential + other.potential,
-            np.where(is_first, self.arrival, other.arrival),
-            np.where(is_first[:, None], self.rows, other.rows),
-            np.where(is_first, self.cost, other.cost),
-        )
+def greedy(
+    chunk: Chunk,
+    rng: np.random.Generator,
+    k: int,
+    unit: float,
+    chosen: Any = None,
+    cost: Cost = SQUARES,
+) -> np.ndarray[Any, Any]:
+    """Compute initial centers by greedy k-means++: `greedy_rows` as centers (k, d)."""
+    return cost.take(chunk.X, greedy_rows(chunk, rng, k, unit, None, chosen, cost))
 
 
-def plusplus(
-    source: Source,
-    engine: Engine,
+def greedy_rows(
+    chunk: Chunk,
     rng: np.random.Generator,
     k: int,
     unit: float,
@@ -62,158 +43,82 @@ def plusplus(
     chosen: Any = None,
     cost: Cost = SQUARES,
 ) -> np.ndarray[Any, Any]:
-    r"""Compute initial centers by greedy k-means++ [1]_: each center is the best of several sampled candidates.
+    """Choose rows (k,) by greedy k-means++ [1]_: each is the best of several sampled candidates.
 
-    Takes one pass over the data per center. The pass that evaluates the candidates of a round also samples rows for the
-    next round, in proportion to the costs without the new center. Each of these rows is then accepted with probability
-    (cost with the new center) / (cost without). This is rejection sampling from the right distribution. If too few rows
-    are accepted, another pass samples new ones. `chosen` centers (f, d) are already fixed, and are not returned. `cost`
-    is the cost that the model minimises; it is used for sampling and for evaluating candidates.
+    A round is a pass over the rows. It evaluates the candidates, and samples rows for the next round in proportion to
+    the costs without the new center. Each of these rows is then accepted with probability (cost with the new center) /
+    (cost without). This is rejection sampling from the right distribution. If too few rows are accepted, the next round
+    has no candidates and samples again. `chosen` centers (f, d) are already fixed, and are not returned. `cost` is the
+    cost that the model minimises; it is used for sampling and for evaluating candidates.
 
     .. [1] Arthur & Vassilvitskii (2007), k-means++: the advantages of careful seeding, SODA.
     """
-    size = n_candidates or 2 + int(np.log(k))
-    if cost is SQUARES and (found := on_device(source, engine, rng, k, unit, size, chosen)) is not None:
-        return found
-    use_tiles = k >= TILES_FROM and source.dtype.itemsize * source.shape[0] * source.shape[1] <= TILES_BYTES
-    count = 2 * size + 6
-    sampler = _Sampler(source, engine, rng, unit, count, has_centers=chosen is not None, cost=cost, use_tiles=use_tiles)
-    centers = [sampler.sample(None, 1).rows[0]] if chosen is None else list(chosen.astype(source.dtype, copy=False))
-    n_fixed = 0 if chosen is None else len(centers)
-    k += n_fixed
-    for center in centers[:-1]:
-        sampler.sample_with(center)
-    candidates = sampler.sample_with(centers[-1])[:size]
-    while len(centers) < k and len(candidates):
-        draws = sampler.sample(np.concatenate([centers[-1][None], candidates]), sampler.count)
-        if draws.potential[0] == 0:
-            break
-        centers.append(candidates[int(np.argmin(draws.potential[1:]))])
-        if len(centers) < k:
-            candidates = sampler.accepted(draws, centers[-1])[:size]
-            if len(candidates) < size:
-                candidates = sampler.sample_with(centers[-1])[:size]
-    centers += [centers[0]] * (k - len(centers))  # X has fewer distinct rows than centers: repeat one
-    return np.stack(centers[n_fixed:])
-
-
-class _Sampler:
-    """The passes of one k-means++ initialisation; the memos are the costs of all rows at the current centers."""
-
-    def __init__(
-        self,
-        source: Source,
-        engine: Engine,
-        rng: np.random.Generator,
-        unit: float,
-        count: int,
-        has_centers: bool = False,
-        cost: Cost = SQUARES,
-        use_tiles: bool = False,
-    ):
-        self.source, self.engine, self.rng, self.unit, self.count = source, engine, rng, unit, count
-        self.cost, self.last_center, self.use_tiles = cost, np.empty((0, source.shape[1])), use_tiles
-        costs = source.allocate(np.inf if has_centers else 1, source.dtype)
-        self.memos: Any = [None if closest is None else Costs(closest) for closest in costs]
-
-    def sample_with(self, center: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """Add `center`, and sample rows in proportion to their costs; none if all costs are 0."""
-        draws = self.sample(center[None], self.count)
-        return draws.rows[np.isfinite(draws.arrival)]
-
-    def accepted(self, draws: Draws, center: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """The rows that rejection sampling accepts, if they were sampled before `center` was added."""
-        costs = self.cost.table(draws.rows, center[None])[:, 0] / self.unit**self.cost.degree
-        is_accepted = self.rng.random(self.count) * draws.cost < self.cost.beside(draws.cost, costs)
-        return draws.rows[is_accepted & np.isfinite(draws.arrival)]
-
-    def sample(self, points: np.ndarray[Any, Any] | None, count: int) -> Draws:
-        """Add points[0], evaluate the other points, and sample `count` rows; without points, by their weights."""
-        again = points is not None and np.array_equal(points[:1], self.last_center, equal_nan=True)
-        seed = int(self.rng.integers(2**63))
-        step = partial(_step, points, again, self.unit, seed, count, self.cost, self.use_tiles)
-        draws, self.memos = self.engine.scan(step, self.source, self.memos)
-        if points is not None:
-            self.last_center = points[:1]
-        return draws
-
-
-def _step(
-    points: np.ndarray[Any, Any] | None,
-    again: bool,
-    unit: float,
-    seed: int,
-    count: int,
-    cost: Cost,
-    use_tiles: bool,
-    chunk: Chunk,
-    costs: Costs | None,
-) -> tuple[Draws, Costs]:
-    if costs is None:
-        costs = Costs(kernels.row_values(chunk.X, 1 if points is None else np.inf, chunk.X.dtype))
-    closest, potential = costs.closest, np.zeros(1)
-    if points is not None:  # without a center all rows have the same cost
-        if use_tiles and costs.tiles is None:
-            costs = Costs(closest, cost.tiles(chunk.X))
-        potential = cost.spread(chunk.X, chunk.w, unit, points, closest, again, costs.tiles)
-    draws = sample_rows(kernels.for_centers(chunk.X, WORK), chunk, closest, seed, count, cost, potential)
-    if points is None:
-        closest.fill(np.inf)
-    return draws, costs
-
-
-def sample_rows(
-    ops: Any,  # kernels
-    chunk: Chunk,
-    closest: np.ndarray[Any, Any],  # (n,) cost of each row at its nearest center
-    seed: int,
-    count: int,
-    cost: Cost,
-    potential: np.ndarray[Any, Any],
-) -> Draws:
-    """Sample `count` rows by their weighted costs (D² sampling); arrival times are infinite if all costs are 0."""
-    X, u = chunk.X, uniform(seed, chunk.part << 32, 2 * count)
-    total, rows = ops.draw(closest, chunk.w, u[:count])
-    if not total > 0:
-        return Draws(potential, np.full(count, np.inf), np.zeros((count, X.shape[1]), X.dtype), np.zeros(count))
-    arrival = -np.log(u[count:]) / total
-    return Draws(potential, arrival, cost.take(X, rows), closest[rows].astype(np.float64))
-
-
-# The same rounds for rows on one GPU, without copies between host and device.
-
-ROUNDS = 64  # that the device runs before the host looks at their results
-
-
-def on_device(
-    source: Source, engine: Engine, rng: np.random.Generator, k: int, unit: float, size: int, chosen: Any
-) -> np.ndarray[Any, Any] | None:
-    """Centers (k, d) as those of `plusplus`; None if rows are not on one GPU, or its kernels do not support them."""
-    if source.engine != "cuda" or len(source.parts()) > 1:
-        return None
-    return engine.map(partial(_centers, rng, k, unit, size, chosen), source)[0]
-
-
-def _centers(
-    rng: np.random.Generator, k: int, unit: float, size: int, chosen: Any, chunk: Chunk
-) -> np.ndarray[Any, Any] | None:
-    X, w, ops = chunk.X, chunk.w, kernels.for_centers(chunk.X, WORK)
-    wanted = k - (chosen is None)
-    rounds = ops.plusplus_rounds(X, w, wanted, size, unit, chosen)
+    X, w, size = chunk.X, chunk.w, n_candidates or min(2 + int(np.log(k)), MAX_CANDIDATES)
+    ops, n_wanted = kernels.for_centers(X, max(k, WORK)), k - (chosen is None)
+    rounds = ops.plusplus_rounds(X, w, n_wanted, size, unit, chosen) if cost is SQUARES else None
     if rounds is None:
-        return None
-    first = X[ops.draw(ops.row_values(X, 1, X.dtype), w, rng.random(1))[1]] if chosen is None else chosen
-    fixed = first.astype(X.dtype, copy=False)
-    for center in fixed[:-1]:
+        rounds = _Rounds(chunk, n_wanted, size, unit, cost)
+    first = ops.draw(kernels.row_values(X, 1, X.dtype), w, rng.random(1))[1]
+    *others, last = cost.take(X, first) if chosen is None else chosen.astype(X.dtype, copy=False)
+    for center in others:
         rounds.add(center)
-    rounds.start(fixed[-1])
-    found, is_done = 0, wanted == 0
+    rounds.start(last)
+    n_centers, is_done, at_once = 0, n_wanted == 0, min(ROUNDS, 1 + VALUES // (X.shape[0] * X.shape[1] + 1))
     while not is_done:
         interrupts.check()
-        rounds.run(rng.random((min(wanted - found + 1, ROUNDS), 2, 2 * size + 6)))
-        found, is_done = rounds.progress()
-    missing = np.repeat(fixed[:1], wanted - found, axis=0)  # X has fewer distinct rows than centers: repeat one
-    return np.concatenate([*([fixed] if chosen is None else []), X[rounds.rows(found)], missing])
+        rounds.run(rng.random((min(n_wanted - n_centers + 1, at_once), 2, 2 * size + 6)))
+        n_centers, is_done = rounds.progress()
+    missing = np.repeat(first, n_wanted - n_centers)  # X has fewer distinct rows than centers: repeat one
+    return np.concatenate([*([first] if chosen is None else []), rounds.rows(n_centers), missing])
+
+
+class _Rounds:
+    """The rounds for any cost; kernels have faster ones for squared distances."""
+
+    def __init__(self, chunk: Chunk, k: int, size: int, unit: float, cost: Cost) -> None:
+        self.chunk, self.k, self.size, self.unit, self.cost = chunk, k, size, unit, cost
+        self.closest = kernels.row_values(chunk.X, np.inf, chunk.X.dtype)
+        self.candidates: Any = np.zeros(0, np.int64)
+        self.centers: list[int] = []
+        self.is_done = False
+
+    def add(self, center: np.ndarray[Any, Any]) -> None:
+        self.start(center)
+        self._potentials()
+
+    def start(self, center: np.ndarray[Any, Any]) -> None:
+        self.last, self.is_added = center[None], False
+
+    def run(self, u: np.ndarray[Any, Any]) -> None:
+        X = self.chunk.X
+        for to_sample, to_accept in u:
+            interrupts.check()
+            potential = self._potentials()
+            total, rows = kernels.for_centers(X, WORK).draw(self.closest, self.chunk.w, to_sample)
+            self.is_done = self.is_done or not total > 0
+            if self.is_done:
+                return
+            if len(self.candidates):
+                best = int(self.candidates[np.argmin(potential[1:])])
+                self.centers.append(best)
+                self.is_done = len(self.centers) == self.k
+                self.start(self.cost.take(X, np.array([best]))[0])
+                before = np.asarray(self.closest[rows], np.float64)
+                costs = self.cost.table(self.cost.take(X, rows), self.last)[:, 0] / self.unit**self.cost.degree
+                rows = rows[to_accept * before < self.cost.beside(before, costs)]
+            self.candidates = rows[: self.size] if len(rows) >= self.size else rows[:0]
+
+    def progress(self) -> tuple[int, bool]:
+        return len(self.centers), self.is_done
+
+    def rows(self, count: int) -> np.ndarray[Any, Any]:
+        return np.array(self.centers[:count], np.int64)
+
+    def _potentials(self) -> np.ndarray[Any, Any]:
+        X, w = self.chunk.X, self.chunk.w
+        points = np.concatenate([self.last, self.cost.take(X, self.candidates)]).astype(self.last.dtype, copy=False)
+        potential, self.is_added = self.cost.spread(X, w, self.unit, points, self.closest, self.is_added), True
+        return potential
 
 
 # Random initial centers: random rows (Forgy), and the means of a random partition.

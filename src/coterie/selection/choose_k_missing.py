@@ -7,9 +7,9 @@ import numpy as np
 from coterie.core.arrays import Array
 from coterie.distances import pairwise
 from coterie.errors import InputError
+from coterie.kmeans.metric_of_model import metric_of
 from coterie.selection import votes as voting
 from coterie.selection.choose_k_series import SeriesRun
-from coterie.selection.criteria import metric_of
 from coterie.selection.tendency import Tendency, early_tendency
 from coterie.selection.votes import Vote
 

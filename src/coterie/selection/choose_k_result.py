@@ -106,6 +106,11 @@ class ChooseK(ReprHTMLMixin):
         several = self.ks[self.ks > 1]
         return f"between {several.min()} and {several.max()}" if len(several) else "above 1"
 
+    @property
+    def reusable_sweep(self) -> Sweep | None:
+        """The fits that were evaluated, if one is the fit for the chosen K: to all rows, or if there is no time."""
+        return self.sweep if self.rows == self.n or self.is_stopped else None
+
     def table(self) -> list[dict[str, Any]]:
         """One row per K: the value of every criterion and the support; None where a criterion has no value."""
         criteria = criterion_values(self.sweep, self.results)

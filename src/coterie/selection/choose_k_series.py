@@ -15,10 +15,11 @@ from coterie.distances.series import as_series, from_table
 from coterie.distances.soft_dtw import soft_kernels_for, soft_values
 from coterie.distances.windows import as_window
 from coterie.errors import InputError, ParameterError
+from coterie.kmeans.metric_of_model import metric_of
 from coterie.medoids.kmedoids import KMedoids
 from coterie.metrics.silhouette_labelings import silhouette_scores
 from coterie.selection.choose_k_criteria import MAX_DENSE_K, CriteriaRun, Effort
-from coterie.selection.criteria import Curve, metric_of
+from coterie.selection.criteria import Curve
 from coterie.selection.tendency import Tendency, row_sample
 
 QUICK = ("tendency", "silhouette", "elbow", "prediction_strength")

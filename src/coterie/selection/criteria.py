@@ -14,9 +14,7 @@ from coterie.core.repr_html import ReprHTMLMixin
 from coterie.data import as_source
 from coterie.data.memory import as_weights
 from coterie.errors import InputError
-from coterie.kmeans.kmedians import KMedians
-from coterie.kmeans.spherical_kmeans import SphericalKMeans
-from coterie.kmeans.time_series_kmeans import TimeSeriesKMeans
+from coterie.kmeans.metric_of_model import metric_of
 from coterie.metrics.silhouette_labelings import silhouette_scores
 from coterie.selection.text_table import aligned
 
@@ -185,19 +183,3 @@ class _Rows:
         if self.metric["metric"] == "precomputed":
             return np.asarray(self.X)[np.ix_(rows, rows)]
         return as_source(self.X).pick(rows).X
-
-
-def metric_of(model: Any) -> dict[str, Any]:
-    """Metric of an estimator, as keyword arguments of the functions of `coterie.metrics`."""
-    if isinstance(model, SphericalKMeans):
-        return {"metric": "cosine"}
-    if isinstance(model, KMedians):
-        return {"metric": "manhattan" if model.metric == "l1" else "euclidean"}
-    if isinstance(model, TimeSeriesKMeans):  # soft-DTW is no distance: DTW is its limit for a small gamma
-        return {"metric": "euclidean"} if model.metric == "euclidean" else {"metric": "dtw", "window": model.window}
-    parameters = parameters_of(model)
-    if parameters.get("metric_weights") is not None:
-        return {"metric": "euclidean", "w": model.metric_weights}
-    if "metric_params" in parameters:
-        return {"metric": model.metric, **(model.metric_params or {})}
-    return {"metric": "euclidean"}

@@ -330,6 +330,7 @@ def kmeans_path(X: Array, w: Array | None, ks: list[int], rng: np.random.Generat
 
     Fitting estimators would take longer, because of their input checks. `ks` must ascend and all weights be positive.
     """
+    from coterie.kernels.cpu.center_runs import as_table
     from coterie.kernels.cpu.small_kmeans_path import kmeans_path as run_path
     from coterie.kernels.cpu.small_kmeans_path import new_workspace
 
@@ -344,7 +345,7 @@ def kmeans_path(X: Array, w: Array | None, ks: list[int], rng: np.random.Generat
     squares, clusters = np.empty(len(ks)), np.empty((len(ks), len(X)), np.int32)
     tol = TOL * float((variance / unit**2).mean())
     has_enough_rows = run_path(
-        rows, np.ascontiguousarray(rows.T), weight, np.array(ks), u, greedy, CANDIDATES, HOPE, tol, MAX_ITER,
+        as_table(rows, weight), np.array(ks), u, greedy, CANDIDATES, HOPE, tol, MAX_ITER,
         new_workspace(n, d, len(ks), ks[-1]), squares, clusters,
     )  # fmt: skip
     if not has_enough_rows:

@@ -21,14 +21,13 @@ from coterie.errors import InputError
 from coterie.kmeans.fits_together import SharedFit, can_fit_together, fit_together
 from coterie.kmeans.fuzzy_c_means import Fuzzy
 from coterie.kmeans.lloyd import Lloyd
-from coterie.kmeans.swap_search import AbandonHopeless
 from coterie.seeding.costs import Cost
-from coterie.seeding.plusplus import Draws, sample_rows
+from coterie.seeding.scalable import Arrivals, arrivals
 
 CANDIDATES = 16  # rows sampled with probability proportional to their cost; the best becomes a center
 HOPE = 5.0  # a fit stops when it is behind the best by more than HOPE times its last gain
-# Initialisations whose first k centers are an initialisation for k.
-NESTED_INITS = ("k-means++", "farthest", "forgy", "random")
+NESTED_INITS = ("farthest", "forgy", "random")  # their first k centers are an initialisation for k
+PLUSPLUS = ("auto", "k-means++")  # the same, if they run on all rows
 
 
 @dataclass(frozen=True)
@@ -56,6 +55,18 @@ class Distinct(Stats):
 
     def __add__(self, other: Self) -> Self:
         return type(self)(np.unique(np.concatenate([self.rows, other.rows]), axis=0))
+
+
+class AbandonHopeless:
+    """Callback that stops a descent which improves too slowly to reach `objective`."""
+
+    def __init__(self, objective: float, patience: float, after: int = 0):
+        self.objective, self.patience, self.after = objective, patience, after  # checked after iteration `after`
+        self.previous = np.inf
+
+    def __call__(self, progress: Progress) -> bool:
+        gain, self.previous = self.previous - progress.objective, progress.objective
+        return progress.iteration > self.after and progress.objective - self.patience * gain > self.objective
 
 
 class KMeansPath:
@@ -120,13 +131,13 @@ class KMeansPath:
         largest = self.models[self.ks[-1]]
         if not isinstance(largest.start, str):
             return [None] * starts
-        start = seeding.default_method(self.source, self.engine) if largest.start == "auto" else largest.start
-        if start not in NESTED_INITS:
-            return [None] * starts
         n_free = self.ks[-1] - self.n_frozen
+        is_plusplus = largest.start in PLUSPLUS and seeding.runs_on_all_rows(self.source, n_free)
+        if not is_plusplus and largest.start not in NESTED_INITS:
+            return [None] * starts
         frozen = None if self.frozen is None else self.frozen.astype(self.source.dtype)
         sequences = [
-            seeding.start(start, self.source, self.engine, rng, n_free, largest.unit, frozen, self.cost)
+            seeding.start(largest.start, self.source, self.engine, rng, n_free, largest.unit, frozen, self.cost)
             for rng in self.rng.spawn(starts)
         ]
         return [centers if frozen is None else np.concatenate([frozen, centers]) for centers in sequences]
@@ -175,8 +186,8 @@ class KMeansPath:
         """The row (1, d) that reduces the cost most, of some sampled with probability proportional to their cost."""
         model, seed = self.models[self.ks[-1]], int(self.rng.integers(2**63))
         step = partial(_draw, model, centers, model.unit, seed)
-        draws, closest = self.engine.scan(step, self.source, memos)
-        candidates = draws.rows[np.isfinite(draws.arrival)]
+        sampled, closest = self.engine.scan(step, self.source, memos)
+        candidates = sampled.rows
         if len(candidates) == 0:
             raise too_few_distinct_rows(self._count_distinct_rows())
         points = np.concatenate([centers[:1], candidates])
@@ -226,14 +237,13 @@ def _distinct(cost: Cost, chunk: Chunk) -> Distinct:
 
 def _draw(
     model: Any, centers: Array, unit: float, seed: int, chunk: Chunk, memo: Any = None
-) -> tuple[Draws, np.ndarray[Any, Any]]:
+) -> tuple[Arrivals, np.ndarray[Any, Any]]:
     """Sample rows with probability proportional to their cost; return them and the costs."""
     closest = kernels.row_values(chunk.X, np.inf, np.float64)
     owner = None if memo is None else model.assign(centers, chunk, memo)
     model.cost.add(chunk.X, unit, centers, closest, owner)
     closest = closest.astype(chunk.X.dtype)
-    ops = kernels.for_centers(chunk.X, len(centers))
-    return sample_rows(ops, chunk, closest, seed, CANDIDATES, model.cost, np.zeros(1)), closest
+    return arrivals(closest, seed, CANDIDATES, model.cost, chunk), closest
 
 
 def _score(cost: Cost, points: Array, unit: float, chunk: Chunk, closest: Array) -> tuple[Potential, Array]:

@@ -67,7 +67,8 @@ class Starts:
         structures = self._in_threads(partial(self._begin, search), trials)
         structures = self._with_best_of_all(self._improve, structures)
         structures = self._with_best_of_all(self._finish, structures)
-        return [runs.trials.result(runs.candidates.params, 0) for runs in self._raise_to_special_cases(structures)]
+        structures = self._raise_to_special_cases(structures)
+        return [runs.trials.result(runs.search.polished(runs.candidates).params, 0) for runs in structures]
 
     def _in_threads(self, function: Callable[[Any], StructureRuns], items: list[Any]) -> list[StructureRuns]:
         return list(machine.in_threads(function, [(item,) for item in items], self.n_jobs))
@@ -84,13 +85,14 @@ class Starts:
         if self.tree is not None and len(self.tree[0]) >= trials.k:
             starts.append(trials.clusters_of_tree(*self.tree))
         search = Search(trials, kind)
-        return StructureRuns(trials, search, search.first_candidates(starts))
+        candidates = search.with_random_starts(search.continued(np.concatenate(starts), count=1))
+        return StructureRuns(trials, search, candidates)
 
     def _improve(self, runs: StructureRuns, others: Array) -> StructureRuns:
-        """Search for better runs; on few rows without those of others, which may end in another optimum."""
-        if not runs.search.has_few_rows:
+        """Search for better runs; a thorough one without those of others, which may end in another optimum."""
+        if not runs.search.is_thorough:
             runs = runs.with_starts(others)
-        return runs._replace(candidates=runs.search.explore(runs.search.improve(runs.candidates)))
+        return runs._replace(candidates=runs.search.explore(runs.candidates))
 
     def _finish(self, runs: StructureRuns, others: Array) -> StructureRuns:
         """Add runs from the results of other structures and return the most likely ones."""
@@ -110,7 +112,7 @@ class Starts:
     def _improve_from(self, current: StructureRuns, resp: Array) -> StructureRuns:
         """Restart from the responsibilities of a special case: one step of EM is about as likely as it, or more."""
         trials, search = current.trials, current.search
-        params, objective, _ = trials.advance(
+        params, objective, *_ = trials.advance(
             concatenate([select(current.candidates.params, [0]), trials.first(resp)]), 1
         )
         costs = trials.costs(params, objective)

@@ -8,13 +8,14 @@ import numpy as np
 from scipy import sparse
 
 from coterie import interrupts, machine
-from coterie.core.arguments import as_rng, one_of, whole_number
+from coterie.core.arguments import as_rng, whole_number
 from coterie.core.arrays import Array, as_dense
 from coterie.core.in_memory import check_in_memory
 from coterie.core.progress import Callback, Progress, check_callback
 from coterie.core.progress_bar import with_verbose
 from coterie.core.repr_html import ReprHTMLMixin
 from coterie.core.scale import Scale
+from coterie.core.search import kind_of
 from coterie.data import as_source
 from coterie.data.scale_check import divide_by_scale
 from coterie.data.summary import summarize
@@ -125,7 +126,7 @@ def x_means(
         limit.
     sample_weight : array (n,) or None, default=None
         Row weights: a row of weight two is the same as that row twice.
-    search : {'none', 'fast', 'global'}, default='none'
+    search : {'none', 'auto', 'thorough'}, default='none'
         Search for better centers by the K-means of each round, as in `KMeans`. A search gives better numbers of
         clusters if clusters have very different sizes. It costs some tenths of a second per round.
     n_jobs : int or None, default=None
@@ -290,7 +291,7 @@ class _Rounds:
 
     def run(self, k_min: int, k_max: int | None, random_state: Any, callback: Callback | None) -> None:
         k = whole_number("k_min", k_min, 1)
-        one_of("search", self.search, ("none", "fast", "global"))
+        kind_of(self.search)
         max_clusters = self.X.shape[0] if k_max is None else whole_number("k_max", k_max, k)
         callback = check_callback(callback)
         seed = int(as_rng(random_state).integers(2**31))

@@ -422,7 +422,7 @@ def _is_plain_kmeans(estimator: Any) -> bool:
     if type(estimator) is not KMeans or estimator.device == "cpu" or estimator.callback is not None:
         return False
     is_unweighted = estimator.metric_weights is None and estimator.frozen_centers is None
-    is_default = (estimator.search, estimator.missing, estimator.verbose) == ("none", "error", 0)
+    is_default = estimator.search in ("none", "auto") and (estimator.missing, estimator.verbose) == ("error", 0)
     is_seeded = isinstance(estimator.init, str) and estimator.init in ("auto", "k-means++")
     return is_unweighted and is_default and is_seeded and estimator.algorithm in ("auto", "lloyd")
 

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtr
 
 from coterie import machine
 from coterie.core.arguments import as_rng, in_order, whole_number
@@ -75,7 +75,7 @@ class Tendency(ReprHTMLMixin):
         difference = self.best - float(silhouettes.mean())
         if spread == 0:
             return float(difference <= 0)
-        return float(stats.t.sf(difference / spread, len(silhouettes) - 1))
+        return float(stdtr(len(silhouettes) - 1, -difference / spread))
 
 
 @in_order("tendency(X, ks)")

@@ -1,9 +1,11 @@
 """Numbers as people write them."""
 
+import numpy as np
 import polars as pl
 import pytest
 
 from coterie.data.tables.written_numbers import is_missing_mark, split_numbers
+from coterie.preparation import detect_readings
 
 POINT = {
     "12": 12, "-3.5": -3.5, "+4": 4, "1e3": 1000, ".5": 0.5, "5.": 5, "$1,001.35": 1001.35, "68.2%": 68.2,
@@ -59,3 +61,27 @@ def test_marks_of_missing_values():
     marks = ["N/A", "-", "n/a?", "#REF!", "?", "", "None", "#DIV/0!", "—", "nan", None, "tbd"]
     assert is_missing_mark(pl.Series(marks), ("TBD",)).all()
     assert not is_missing_mark(pl.Series(["0", "x", "no", "-1", "tbd"])).any()
+
+
+def test_one_number_with_a_clear_separator_decides_that_a_column_is_not_ambiguous():
+    rng = np.random.default_rng(0)
+    parts = ["1", "12", "123", "1234", "0", "5 kg", "-", "", "$", "abc", ".", ",", "'", " ", "e5", "%"]
+    count = {True: 0, False: 0}
+    for _ in range(60):
+        cells = ["".join(rng.choice(parts[: rng.integers(5, 17)], rng.integers(1, 5))) for _ in range(3)]
+        with_point = [cell.replace("'", ".") for cell in cells]
+        for column in (cells, with_point, ["1.234", with_point[0]], ["1,234", *cells[:1]]):
+            text = pl.Series(column)
+            assert detect_readings._is_ambiguous(text) is split_numbers(text).is_ambiguous, column
+            count[split_numbers(text).is_ambiguous] += 1
+    assert min(count.values()) > 10
+    assert all(
+        pl.Series([cell]).str.contains(detect_readings.ONE_SEPARATOR).all() for cell in ("1.5", "-0,25", "3.1416")
+    )
+
+
+def test_a_column_without_a_digit_has_no_numbers():
+    parts = split_numbers(pl.Series(["red", None, "", "--", "$"]))
+    assert parts.digits.null_count() == len(parts.factor) == 5
+    assert not parts.fits(".").any()
+    assert not parts.is_ambiguous

@@ -28,7 +28,7 @@ def test_every_check_has_a_remedy_on_the_command_line():
 
 def test_remedies_depend_on_the_finding():
     both = finding("too_few_clusters", pairs=[["0", "1"]]).finding
-    assert "--search fast" in command_remedy(both)
+    assert "--search thorough" in command_remedy(both)
     assert "larger -k" not in command_remedy(both)
     assert "-a gmm" in command_remedy(finding("missed_pieces", form="elongated or unequal").finding)
     assert "-a single" in command_remedy(finding("missed_pieces", form="curved").finding)

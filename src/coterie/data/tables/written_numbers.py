@@ -80,13 +80,16 @@ class WrittenNumbers:
 
 def split_numbers(text: pl.Series) -> WrittenNumbers:
     """The parts of cells without surrounding blanks; null cells stay null."""
+    none = pl.Series([None] * len(text), dtype=pl.String)
+    no_numbers = WrittenNumbers(none, pl.repeat(1.0, len(text), eager=True), none)
+    if not text.str.contains(r"\d").any():
+        return no_numbers
     parts = text.str.extract_groups(CELL).struct.unnest()
     prefix, suffix = (parts[name].str.strip_chars() for name in ("prefix", "suffix"))
     prefixes, suffixes = (affix.unique().drop_nulls().to_list() for affix in (prefix, suffix))
     digits = parts["digits"].str.strip_chars().str.replace_all(SPACES, " ").str.replace_all("[’_]", "'")
     if len(prefixes) > MAX_AFFIXES or len(suffixes) > MAX_AFFIXES:
-        none = pl.Series([None] * len(text), dtype=pl.String)
-        return WrittenNumbers(none, pl.repeat(1.0, len(text), eager=True), none)
+        return no_numbers
     currencies = {each: _currency(each) for each in prefixes}
     has_currency = any(currencies.values())
     units = {each: _suffix(each, has_currency) for each in suffixes}

@@ -20,13 +20,18 @@ from coterie.kernels.cpu import (
     low_precision,
 )
 from coterie.kernels.cpu import fuzzy as fuzzy_kernels
+from coterie.kernels.cpu.simd import aligned
 from coterie.kernels.cpu.vectors import REGISTER
-from coterie.kernels.plain import FuzzySums, Gaussians, SoftSums, Sums, Weights, take, weighted_sums, weights
+from coterie.kernels.plain import Arrivals, FuzzySums, Gaussians, SoftSums, Sums, Weights, take, weighted_sums, weights
 
 __all__ = [
-    "assigned_squares", "distances", "draw", "em", "fuzzy", "lloyd", "log_joint", "memberships", "moments", "nearest",
-    "potentials", "row_tiles", "take", "weighted_sums",
+    "arrivals", "assigned_squares", "distances", "draw", "em", "fuzzy", "lloyd", "log_joint", "memberships", "moments",
+    "nearest", "plusplus_rounds", "potentials", "take", "weighted_sums",
 ]  # fmt: skip
+
+
+TILES_FROM = 8  # number of rounds from which a copy of the rows in tiles pays off
+TILES_BYTES = 1 << 25  # maximum size of rows that are copied
 
 
 def lloyd(
@@ -98,38 +103,54 @@ def moments(X: np.ndarray, w: Weights, pivot: np.ndarray) -> tuple[float, np.nda
     return column_moments.moments(read_only(X), weights(w), pivot, sum_x, sum_xx), sum_x, sum_xx
 
 
-class RowTiles:
-    """All rows as tiles, in units: filled by the first call of `potentials`, used by the later ones."""
-
-    def __init__(self, X: np.ndarray) -> None:
-        size = d2_sampling.tiles_size(*X.shape, X.itemsize) * X.itemsize
-        memory = np.empty(size + REGISTER, np.uint8)
-        start = -memory.ctypes.data % REGISTER
-        self.values, self.is_filled = memory[start : start + size].view(X.dtype), False
-
-
-def row_tiles(X: np.ndarray) -> RowTiles:
-    return RowTiles(X)
-
-
-def potentials(
-    X: np.ndarray,
-    w: Weights,
-    unit: float,
-    points: np.ndarray,
-    closest: np.ndarray,
-    tiles: RowTiles | None = None,
-) -> np.ndarray:
-    values, is_filled = (np.empty(0, X.dtype), False) if tiles is None else (tiles.values, tiles.is_filled)
-    result = d2_sampling.potentials(read_only(X), weights(w), 1.0 / unit, read_only(points), closest, values, is_filled)
-    if tiles is not None:
-        tiles.is_filled = True
-    return result
+def potentials(X: np.ndarray, w: Weights, unit: float, points: np.ndarray, closest: np.ndarray) -> np.ndarray:
+    no_tiles = np.empty(0, X.dtype)
+    return d2_sampling.potentials(read_only(X), weights(w), 1.0 / unit, read_only(points), closest, no_tiles, False)
 
 
 def draw(closest: np.ndarray, w: Weights, u: np.ndarray) -> tuple[float, np.ndarray]:
     rows = np.empty(len(u), np.int64)
     return d2_sampling.draw(closest, weights(w), u, rows), rows
+
+
+def arrivals(closest: np.ndarray, w: Weights, seed: int, first: int, expected: float) -> Arrivals:
+    rows, time = np.empty(len(closest), np.int64), np.empty(len(closest))
+    seed, first = np.uint64(seed), np.uint64(first)
+    total, count = d2_sampling.arrivals(closest, weights(w), seed, first, float(expected), rows, time)
+    return total, rows[:count].copy(), time[:count].copy()
+
+
+class Rounds:
+    """The state of one greedy k-means++ initialisation."""
+
+    def __init__(self, X: np.ndarray, w: Weights, k: int, size: int, unit: float) -> None:
+        self.X, self.w, self.unit = X, w, unit
+        tiles = d2_sampling.tiles_size(*X.shape, X.itemsize) if k >= TILES_FROM and X.nbytes <= TILES_BYTES else 0
+        self.tiles, self.points = aligned(tiles, X), np.empty((1 + size, X.shape[1]), X.dtype)
+        self.closest, self.state = np.full(len(X), np.inf, X.dtype), np.zeros(4, np.int64)
+        self.candidates, self.centers = np.zeros(size, np.int64), np.zeros(k, np.int64)
+
+    def add(self, center: np.ndarray) -> None:
+        potentials(self.X, self.w, self.unit, center[None], self.closest)
+
+    def start(self, center: np.ndarray) -> None:
+        self.points[0] = center
+
+    def run(self, u: np.ndarray) -> None:
+        d2_sampling.rounds(
+            read_only(self.X), weights(self.w), 1.0 / self.unit, u, self.points, self.candidates, self.closest,
+            self.tiles, self.centers, self.state,
+        )  # fmt: skip
+
+    def progress(self) -> tuple[int, bool]:
+        return int(self.state[0]), bool(self.state[2])
+
+    def rows(self, count: int) -> np.ndarray:
+        return self.centers[:count]
+
+
+def plusplus_rounds(X: np.ndarray, w: Weights, k: int, size: int, unit: float, fixed: Any) -> Rounds:
+    return Rounds(X, w, k, size, unit)
 
 
 def em(

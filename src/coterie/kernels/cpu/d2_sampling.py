@@ -1,13 +1,15 @@
-"""D² sampling of k-means++: update distances with the last center, evaluate candidates, draw the next ones."""
+"""D² sampling: rounds of greedy k-means++ on one part of the rows, and the arrivals of k-means||."""
 
 import numpy as np
 
+from coterie.kernels.cpu.exact_distance import square
 from coterie.kernels.cpu.jit import jit, jit_reassociating
 from coterie.kernels.cpu.simd import PANEL, add_potentials, aligned, load_tile, padded, points
 
 AHEAD = 8  # number of tiles between prefetching and use
 FLUSH_TILES = 256  # number of tiles after which sums in the precision of the data are added to float64
 BLOCK = 128  # rows whose masses are added before one of them is sampled
+CENTERS, CANDIDATES, IS_DONE, HAS_TILES = range(4)  # places in the state of `rounds`
 
 
 def tiles_size(n: int, d: int, itemsize: int) -> int:
@@ -66,6 +68,81 @@ def potentials(
 
 
 @jit
+def rounds(
+    X,  # in  (n, d)
+    w,  # in  (n,), or (1,)
+    inverse,  # in  1 / unit
+    u,  # in  (rounds, 2, draws) uniform numbers: for sampling, and for acceptance
+    points_,  # i/o (1 + size, d) the last center, then candidates
+    candidates,  # i/o (size,) rows of the candidates
+    closest,  # i/o (n,) squared distance to the nearest center, in units
+    tiles,  # i/o as in `potentials`
+    centers,  # out (k,) rows of the centers
+    state,  # i/o (4,) numbers of centers and candidates, whether no more can be chosen or are needed, HAS_TILES
+):
+    """Greedy k-means++: choose the best candidate, and sample the next ones as in `seeding.plusplus.greedy`.
+
+    If too few samples are accepted, the next round has no candidates: it samples again, with the new center.
+    """
+    size, draws = candidates.shape[0], u.shape[2]
+    rows = np.empty(draws, np.int64)
+    for r in range(u.shape[0]):
+        if state[IS_DONE]:
+            return
+        m = state[CANDIDATES]
+        potential = potentials(X, w, inverse, points_[: 1 + m], closest, tiles, state[HAS_TILES] > 0)
+        state[HAS_TILES] = tiles.shape[0] > 0
+        state[IS_DONE] = not draw(closest, w, u[r, 0], rows) > 0.0
+        if state[IS_DONE]:
+            return
+        if m > 0:
+            best = candidates[np.argmin(potential[1:])]
+            centers[state[CENTERS]] = best
+            points_[0] = X[best]
+            state[CENTERS] += 1
+            state[IS_DONE] = state[CENTERS] == centers.shape[0]
+        accepted = 0
+        for q in range(draws):
+            i = rows[q]
+            before = np.float64(closest[i])
+            after = min(before, square(X, i, points_, 0, inverse)) if m > 0 else before
+            if accepted < size and u[r, 1, q] * before < after:
+                candidates[accepted] = i
+                points_[1 + accepted] = X[i]
+                accepted += 1
+        state[CANDIDATES] = accepted if accepted == size or m == 0 else 0
+
+
+@jit
+def arrivals(
+    closest,  # in  (n,)
+    w,  # in  (n,), or (1,)
+    seed,  # in  uint64
+    first,  # in  uint64, number of the first row
+    expected,  # in  number of rows
+    rows,  # out (n,)
+    time,  # out (n,)
+):
+    """Sum of w `closest`, and number of `rows` that arrive before `expected` / sum; see `plain.arrivals`."""
+    n = closest.shape[0]
+    stride = 0 if w.shape[0] == 1 else 1
+    potential = mass_of(closest, w, 0, n)
+    if not potential > 0.0:
+        return potential, 0
+    end, count = expected / potential, 0
+    for i in range(n):
+        mass = w[i * stride] * closest[i]
+        z = seed + (first + np.uint64(i + 1)) * np.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        u = np.float64((z ^ (z >> np.uint64(31))) >> np.uint64(12)) * 2.0**-52 + 2.0**-53
+        if mass > 0.0 and 1.0 - u < mass * end:  # -log(u) >= 1 - u
+            rows[count], time[count] = i, -np.log(u) / mass
+            count += time[count] < end
+    return potential, count
+
+
+@jit
 def fill_weights(w, i0, count, tile_weight):
     """Weights of a tile; rows that are copies of the last one have weight 0."""
     stride = 0 if w.shape[0] == 1 else 1
@@ -114,7 +191,7 @@ def draw(
         cumulative[b] = total
     for q in range(u.shape[0]):
         target = u[q] * total
-        b = first_above(cumulative, target)
+        b = min(np.searchsorted(cumulative, target, side="right"), blocks - 1)
         reached = cumulative[b - 1] if b > 0 else 0.0
         rows[q] = -1
         for i in range(b * BLOCK, min(n, (b + 1) * BLOCK)):
@@ -125,19 +202,6 @@ def draw(
                 if reached > target:
                     break
     return total
-
-
-@jit
-def first_above(cumulative, target):
-    """Index of the first of the ascending values that is above `target`; of the last one if none is."""
-    low, high = 0, len(cumulative) - 1
-    while low < high:
-        middle = (low + high) // 2
-        if cumulative[middle] > target:
-            high = middle
-        else:
-            low = middle + 1
-    return low
 
 
 @jit_reassociating

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from coterie.kernels.cpu.jit import jit, jit_finite
+from coterie.kernels.cpu.jit import jit, jit_finite, jit_reassociating
 from coterie.kernels.cpu.linkage import root
 
 BLOCK = 64  # columns whose minimum is compared with the limit at once
@@ -132,7 +132,7 @@ def nearest_reachable(D, core_of_rows, core, tolerance, index, value):
         value[i] = best
 
 
-@jit
+@jit_reassociating
 def weights_within(D, weight, eps, out):
     """The weight of the columns within the distance `eps` of each row of `D` (m, n)."""
     for i in range(len(D)):
@@ -143,15 +143,12 @@ def weights_within(D, weight, eps, out):
 
 
 @jit
-def connect_within(D, rows, is_core, eps, parent):
-    """Connect the core rows of the table, `rows` (m,), with all core rows within `eps`, by union-find."""
-    for i in range(len(rows)):
-        row = rows[i]
-        if not is_core[row]:
-            continue
+def connect_within(D, first, eps, parent):
+    """Connect the rows of the table with its columns within `eps`, by union-find; row and column 0 are row `first`."""
+    for i in range(len(D)):
         for j in range(D.shape[1]):
-            if D[i, j] <= eps and is_core[j]:
-                a, b = root(parent, row), root(parent, j)
+            if D[i, j] <= eps:
+                a, b = root(parent, first + i), root(parent, first + j)
                 parent[max(a, b)] = min(a, b)
 
 

@@ -69,21 +69,27 @@ def em(
         if is_hard:
             bound += choose(w, i0, count, e_step, known, u, s, buffer)
         likelihood += log_likelihood(w, i0, count, s, buffer)
-        for j in range(s.k):
-            weight[j] += sum_in_float64(buffer[s.resp + j * s.block : s.resp + j * s.block + tiles * s.rows])
-        if s.form == FULL:
-            for j in range(s.k):
-                tile, n_selected, resp = s.tile, tiles, s.resp + j * s.block
-                if s.columns >= MIN_COLUMNS_TO_SELECT:
-                    n_tiles = select_rows(i0, count, s, buffer, resp, selected)
-                    if n_tiles <= min(tiles // 2, s.few_tiles):
-                        tile, n_selected, resp = s.few, n_tiles, s.few_w
-                        load_tiles(X, inverse, origin, selected, n_selected, 0, s, tile, buffer, norm)
-                if n_selected > 0:
-                    add_moments(buffer, s, tile, n_selected, resp, s.center + j * s.columns, sums, j * s.moments)
-        else:
-            add_block(buffer, s, tiles, sums)
+        add_sums(X, inverse, origin, i0, count, tiles, s, buffer, selected, norm, weight, sums)
     return likelihood, bound if e_step != SOFT else likelihood
+
+
+@jit
+def add_sums(X, inverse, origin, i0, count, tiles, s, buffer, selected, norm, weight, sums):
+    """Add a block with known posteriors to the sums of all components."""
+    for j in range(s.k):
+        weight[j] += sum_in_float64(buffer[s.resp + j * s.block : s.resp + j * s.block + tiles * s.rows])
+    if s.form == FULL:
+        for j in range(s.k):
+            tile, n_selected, resp = s.tile, tiles, s.resp + j * s.block
+            if s.columns >= MIN_COLUMNS_TO_SELECT:
+                n_tiles = select_rows(i0, count, s, buffer, resp, selected)
+                if n_tiles <= min(tiles // 2, s.few_tiles):
+                    tile, n_selected, resp = s.few, n_tiles, s.few_w
+                    load_tiles(X, inverse, origin, selected, n_selected, 0, s, tile, buffer, norm)
+            if n_selected > 0:
+                add_moments(buffer, s, tile, n_selected, resp, s.center + j * s.columns, sums, j * s.moments)
+    else:
+        add_block(buffer, s, tiles, sums)
 
 
 @jit

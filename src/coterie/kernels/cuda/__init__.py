@@ -18,9 +18,11 @@ from coterie.kernels.cuda.device_array import TORCH_TYPES, DeviceArray, as_numpy
 from coterie.kernels.cuda.fuzzy import fuzzy, memberships
 from coterie.kernels.cuda.gaussian import em, log_joint, weighted_sums
 from coterie.kernels.cuda.squares import squares
+from coterie.kernels.plain import arrivals
 
 __all__ = [
     "DeviceArray",
+    "arrivals",
     "as_tensor",
     "assigned_squares",
     "distances",
@@ -35,7 +37,6 @@ __all__ = [
     "nearest",
     "plusplus_rounds",
     "potentials",
-    "row_tiles",
     "row_values",
     "take",
     "unit_rows",
@@ -162,9 +163,7 @@ def moments(X: DeviceArray, w: Any, pivot: np.ndarray) -> tuple[float, np.ndarra
     return float(len(rows)) if weight is None else float(weight.sum()), sum_x, sum_xx
 
 
-def potentials(
-    X: DeviceArray, w: Any, unit: float, points: np.ndarray, closest: DeviceArray, tiles: None = None
-) -> np.ndarray:
+def potentials(X: DeviceArray, w: Any, unit: float, points: np.ndarray, closest: DeviceArray) -> np.ndarray:
     """Potentials of k-means++ (m,): sums of w `closest` after adding point 0 as a center, and then each other point."""
     weight = None if w is None else as_tensor(w, X.tensor.device)
     if X.dtype == np.float32 and len(points) <= MAX_CANDIDATES + 1 and _has_triton(X, len(points)):
@@ -174,10 +173,6 @@ def potentials(
         extent = state.rows.extent + float(np.abs(np.asarray(points) - state.pivot).max())
         return seeding_pass.potentials(X.tensor, weight, unit, np.asarray(points), closest.tensor, extent)
     return as_numpy(sampling.potentials(X.tensor, weight, unit, as_tensor(points, X.tensor.device), closest.tensor))
-
-
-def row_tiles(X: DeviceArray) -> None:
-    """No copy of the rows makes repeated passes faster."""
 
 
 def draw(closest: DeviceArray, w: Any, u: np.ndarray) -> tuple[float, np.ndarray]:

@@ -14,12 +14,13 @@ from coterie.kernels.plain.gaussian import Weights as Weights
 from coterie.kernels.plain.gaussian import em, log_joint, weighted_sums
 
 __all__ = [
-    "assigned_squares", "distances", "draw", "em", "fuzzy", "lloyd", "log_joint", "memberships", "moments", "nearest",
-    "potentials", "row_tiles", "take", "weighted_sums",
+    "arrivals", "assigned_squares", "distances", "draw", "em", "fuzzy", "lloyd", "log_joint", "memberships", "moments",
+    "nearest", "plusplus_rounds", "potentials", "take", "weighted_sums",
 ]  # fmt: skip
 
 SMALL = 1 << 16  # number of differences in memory at once, instead of a loop over the columns
 MIN_EXPONENT = -1022  # of a power of two whose inverse is finite
+Arrivals = tuple[float, np.ndarray, np.ndarray]  # sum of w `closest`, rows (m,) and their arrival times (m,)
 MAX_POWER = 2.0**900  # maximum of (k u)^m, so that sums of many are finite
 
 
@@ -55,7 +56,7 @@ def lloyd(X: Any, w: Weights, centers: np.ndarray, previous: np.ndarray, labels:
     nearest_center = squares.argmin(axis=1).astype(np.int32)
     moved = int(np.count_nonzero(nearest_center != labels))
     labels[:] = nearest_center
-    w = np.broadcast_to(weights(w), len(X))
+    w = np.ones(len(X)) if w is None else w
     difference = w[:, None] * (X.astype(np.float64) - centers.take(nearest_center, axis=0))
     cost = np.bincount(nearest_center, w * squares.min(axis=1) * unit**2, k)
     return Sums(np.bincount(nearest_center, w, k), cluster_sums(difference, nearest_center, k), cost, moved)
@@ -71,7 +72,7 @@ def cluster_sums(values: np.ndarray, labels: np.ndarray, k: int) -> np.ndarray:
 def fuzzy(X: np.ndarray, w: Weights, centers: np.ndarray, m: float) -> FuzzySums:
     """Sums of rows weighted by powers of their memberships in the centers (k, d)."""
     squares, unit = _squares(X, centers)
-    w = np.broadcast_to(weights(w), len(X))
+    w = np.ones(len(X)) if w is None else w
     log_ratio, log_mean = _log_shares(squares, m)
     with np.errstate(over="ignore", under="ignore"):
         power = np.minimum(np.exp(log_ratio * (m / (m - 1)) - m * log_mean), MAX_POWER)
@@ -111,25 +112,18 @@ def distances(X: Any, centers: np.ndarray) -> np.ndarray:
 def moments(X: Any, w: Weights, pivot: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
     """Sums of w, of w (x - pivot) (d,) and of w (x - pivot)^2 (d,)."""
     shifted = _dense(X).astype(np.float64) - pivot
-    w = np.broadcast_to(weights(w), len(shifted))
+    w = np.ones(len(shifted)) if w is None else w
     return float(w.sum()), (w[:, None] * shifted).sum(axis=0), (w[:, None] * shifted**2).sum(axis=0)
 
 
-def potentials(
-    X: Any, w: Weights, unit: float, points: np.ndarray, closest: np.ndarray, tiles: None = None
-) -> np.ndarray:
+def potentials(X: Any, w: Weights, unit: float, points: np.ndarray, closest: np.ndarray) -> np.ndarray:
     """Potentials of k-means++ (m,): sums of w `closest` after adding point 0 as a center, and then each other point.
 
-    `closest` (n,), the squared distances to the nearest center in units of `unit`, is updated with point 0. The result
-    of `row_tiles` as `tiles` makes repeated calls for the same rows faster.
+    `closest` (n,), the squared distances to the nearest center in units of `unit`, is updated with point 0.
     """
     squares = _squares_in(unit, _columns(_dense(X)), _columns(points))
     np.minimum(closest, squares[:, 0], out=closest, casting="same_kind")
     return (weights(w)[:, None] * np.minimum(closest[:, None], squares)).sum(axis=0)
-
-
-def row_tiles(X: Any) -> None:
-    """Memory for a copy of the rows in another layout; None where it would not be faster."""
 
 
 def draw(closest: np.ndarray, w: Weights, u: np.ndarray) -> tuple[float, np.ndarray]:
@@ -137,12 +131,33 @@ def draw(closest: np.ndarray, w: Weights, u: np.ndarray) -> tuple[float, np.ndar
 
     If the sum is 0, no row can be sampled, and all are -1.
     """
-    mass = np.broadcast_to(weights(w), len(closest)) * closest.astype(np.float64)
+    mass = weights(w) * closest.astype(np.float64)
     cumulative = mass.cumsum()
     if not mass.sum() > 0:
         return 0.0, np.full(len(u), -1)
     rows = np.searchsorted(cumulative, u * cumulative[-1], side="right")
     return float(cumulative[-1]), np.minimum(rows, np.flatnonzero(mass)[-1])
+
+
+def arrivals(closest: np.ndarray, w: Weights, seed: int, first: int, expected: float) -> Arrivals:
+    """The rows that arrive before the time `expected` / sum of w `closest`, for k-means||.
+
+    Arrival times are exponential with the rate w `closest`. They depend on the number of the row, which is `first` for
+    the first one, as the numbers of `core.random_numbers.uniform` do.
+    """
+    mass = np.asarray(weights(w) * closest)
+    total, positive = float(mass.sum()), np.flatnonzero(mass)
+    with np.errstate(over="ignore"):
+        z = np.uint64(seed) + (positive.astype(np.uint64) + np.uint64(first + 1)) * np.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    time = -np.log(((z ^ (z >> np.uint64(31))) >> np.uint64(12)) * 2.0**-52 + 2.0**-53) / mass[positive]
+    in_time = time * total < expected
+    return total, positive[in_time], time[in_time]
+
+
+def plusplus_rounds(X: Any, w: Weights, k: int, size: int, unit: float, fixed: Any) -> Any:
+    """Rounds of greedy k-means++ with `size` candidates; None where there is no faster version than `potentials`."""
 
 
 def take(X: Any, rows: np.ndarray) -> np.ndarray:

@@ -12,10 +12,13 @@ def core_distances(D: Array, weight: Array, min_weight: float, out: Array) -> No
 
     Infinite if all columns together have less.
     """
-    order = np.argsort(D, axis=1, kind="stable")
-    is_enough = np.cumsum(weight[order], axis=1) >= min_weight
-    column = is_enough.argmax(axis=1)
-    radius = np.take_along_axis(D, np.take_along_axis(order, column[:, None], 1), 1)[:, 0]
+    lightest = np.cumsum(np.sort(weight))
+    count = min(1 + int(np.searchsorted(lightest, min_weight)), len(weight))  # of columns that have enough weight
+    nearest = np.argpartition(D, count - 1, axis=1)[:, :count]
+    radii = np.take_along_axis(D, nearest, 1)
+    order = np.argsort(radii, axis=1)
+    is_enough = np.cumsum(np.take_along_axis(weight[nearest], order, 1), axis=1) >= min_weight
+    radius = np.take_along_axis(radii, np.take_along_axis(order, is_enough.argmax(axis=1)[:, None], 1), 1)[:, 0]
     out[:] = np.where(is_enough.any(axis=1), radius, np.inf)
 
 
@@ -36,13 +39,27 @@ def weights_within(D: Array, weight: Array, eps: float, out: Array) -> None:
     out[:] = (eps >= D) @ weight
 
 
-def connect_within(D: Array, rows: Array, is_core: Array, eps: float, parent: Array) -> None:
-    """Connect the core rows of the table, `rows` (m,), with all core rows within `eps`, by union-find."""
-    for i, distances in zip(rows.tolist(), D, strict=True):
-        if is_core[i]:
-            for j in np.flatnonzero(is_core & (distances <= eps)).tolist():
-                a, b = _root(parent, i), _root(parent, j)
-                parent[max(a, b)] = min(a, b)
+def connect_within(D: Array, first: int, eps: float, parent: Array) -> None:
+    """Connect the rows of the table with its columns within `eps`, by union-find; row and column 0 are row `first`.
+
+    The root of a tree is its first row.
+    """
+    a, b = (first + ends for ends in np.nonzero(eps >= D))
+    while True:
+        parent[:] = roots(parent)
+        a, b = parent[a], parent[b]
+        is_apart = a != b
+        if not is_apart.any():
+            return
+        a, b = a[is_apart], b[is_apart]
+        np.minimum.at(parent, np.maximum(a, b), np.minimum(a, b))
+
+
+def roots(parent: Array) -> Array:
+    """The root of each row in a union-find forest (n,)."""
+    while not np.array_equal(parent, above := parent[parent]):
+        parent = above
+    return parent
 
 
 def lowest_label_within(D: Array, labels: Array, eps: float, out: Array) -> None:
@@ -50,9 +67,3 @@ def lowest_label_within(D: Array, labels: Array, eps: float, out: Array) -> None
     candidates = np.where((eps >= D) & (labels >= 0), labels, np.iinfo(np.int32).max)
     lowest = candidates.min(axis=1)
     out[:] = np.where(lowest == np.iinfo(np.int32).max, -1, lowest)
-
-
-def _root(parent: Array, i: int) -> int:
-    while parent[i] != i:
-        i = int(parent[i])
-    return i

@@ -15,28 +15,30 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
+SMALL = 1 << 16  # cells of the tables that are computed together
+
 
 def accumulated_costs(
     x: Array,  # in (n, channels)
-    y: Array,  # in (m, channels)
+    y: Array,  # in (..., m, channels)
     low: Array,  # in (n,)
     high: Array,  # in (n,)
     absolute: bool,
 ) -> Array:
-    """Accumulated costs (n, m): of the cheapest path to time points i of `x` and j of `y`; infinite without a path."""
+    """Accumulated costs (..., n, m): of the cheapest paths to time points i of `x` and j of `y`; infinite without."""
     table = padded_costs(x, y, low, high, absolute)
-    cells = table.reshape(-1)
-    for diagonal, above, across, left in antidiagonals(len(x), len(y)):
+    cells = table.reshape(*table.shape[:-2], -1).T
+    for diagonal, above, across, left in antidiagonals(len(x), y.shape[-2]):
         cells[diagonal] += np.minimum(np.minimum(cells[above], cells[across]), cells[left])
-    return table[1:, 1:]
+    return table[..., 1:, 1:]
 
 
 def padded_costs(x: Array, y: Array, low: Array, high: Array, absolute: bool) -> Array:
-    """Costs of pairs of time points (n + 1, m + 1): infinite outside the window and in row and column 0."""
-    n, m = len(x), len(y)
-    table = np.full((n + 1, m + 1), np.inf, x.dtype)
-    table[0, 0] = 0
-    table[1:, 1:] = np.where(window_mask(low, high, n, m), _local_costs(x, y, absolute), np.inf)
+    """Costs of pairs of time points (..., n + 1, m + 1): infinite outside the window and in row and column 0."""
+    n, m = len(x), y.shape[-2]
+    table = np.full((*y.shape[:-2], n + 1, m + 1), np.inf, x.dtype)
+    table[..., 0, 0] = 0
+    table[..., 1:, 1:] = np.where(window_mask(low, high, n, m), _local_costs(x, y, absolute), np.inf)
     return table
 
 
@@ -85,10 +87,17 @@ def path_costs(
     out: Array,  # out (p, q) costs of the cheapest paths; infinite above the limit
 ) -> None:
     """Costs of the cheapest paths between all series of `A` and `B`."""
-    for i, j in np.ndindex(out.shape):
-        x, y = _series(A, a_start, a_length, i), _series(B, b_start, b_length, j)
-        cost = accumulated_costs(x, y, low, high, absolute)[-1, -1]
-        out[i, j] = cost if not len(limit) or cost <= limit[j] else np.inf
+    n, m = a_length.max(initial=0), b_length.max(initial=0)
+    step = max(1, SMALL // ((n + 1) * (m + 1)))
+    for first in range(0, len(b_start), step):
+        some = slice(first, first + step)
+        start, last = b_start[some], b_length[some] - 1
+        y = B[start[:, None] + np.minimum(np.arange(m), last[:, None])]  # after its end, the last time point again
+        for i in range(len(a_start)):
+            tables = accumulated_costs(_series(A, a_start, a_length, i), y, low, high, absolute)
+            out[i, some] = tables[np.arange(len(y)), -1, last]
+    if len(limit):
+        out[~(out <= limit)] = np.inf
 
 
 def align(
@@ -141,11 +150,11 @@ def lower_bounds(
 
 
 def _local_costs(x: Array, y: Array, absolute: bool) -> Array:
-    """Costs (n, m) of aligning time points i of `x` and j of `y`; channels are added in order."""
-    total = np.zeros((len(x), len(y)), x.dtype)
+    """Costs (..., n, m) of aligning time points i of `x` and j of `y`; channels are added in order."""
+    total = np.zeros((*y.shape[:-2], len(x), y.shape[-2]), x.dtype)
     with np.errstate(over="ignore"):  # costs that overflow are infinite, as in the compiled kernel
         for channel in range(x.shape[1]):
-            difference = x[:, channel, None] - y[:, channel]
+            difference = x[:, channel, None] - y[..., None, :, channel]
             total += np.abs(difference) if absolute else difference * difference
     return total
 

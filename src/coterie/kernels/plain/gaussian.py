@@ -13,11 +13,13 @@ spherical   (k,)          (k,) the traces
 ==========  ============  ====================================================
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 Weights = np.ndarray | None  # (n,); None: 1 for all rows
+SMALL = 1 << 16  # number of differences in memory at once, unless those of one component are more
 
 
 class Gaussians(NamedTuple):
@@ -42,9 +44,9 @@ class SoftSums(NamedTuple):
 
 def log_joint(X: np.ndarray, g: Gaussians) -> np.ndarray:
     """log p(x, z) of each row and component (n, k), in the dtype of the rows; float64 if some are out of its range."""
-    joint = g.offset - 0.5 * _squares(X.astype(np.float64, copy=False), g)
+    joint = g.offset - 0.5 * _squares(X, g)
     with np.errstate(over="ignore"):
-        rounded = joint.astype(X.dtype, copy=False)
+        rounded = joint.astype(X.dtype, order="C", copy=False)
     return rounded if np.array_equal(np.isfinite(rounded), np.isfinite(joint)) else joint
 
 
@@ -62,8 +64,7 @@ def em(
     "stochastic" (to a random component, by the uniform numbers `u` (n,)). `known` (n,) are known components, -1 if
     unknown.
     """
-    X = X.astype(np.float64, copy=False)
-    w = np.broadcast_to(np.ones(1) if w is None else w, len(X))
+    w = np.ones(len(X)) if w is None else w
     joint = g.offset - 0.5 * _squares(X, g)
     r, per_row, bound = posterior(joint, e_step, known, u)
     sums = weighted_sums(X, w[:, None] * r, g)
@@ -94,30 +95,38 @@ def posterior(
 
 def weighted_sums(X: np.ndarray, resp: np.ndarray, g: Gaussians) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """`weight`, `sum_dx` and `sum_dxx` about the means of `g` for given w r (n, k); the factor of `g` is not used."""
-    X = X.astype(np.float64, copy=False)
     k, d = g.means.shape
     sum_dx = np.empty((k, d))
     sum_dxx = np.zeros({"full": (k, d, d), "tied": (d, d), "diag": (k, d), "spherical": (k,)}[g.form])
-    for j, (mean, r) in enumerate(zip(g.means, resp.T, strict=True)):
-        dx = X - mean
-        rdx = r[:, None] * dx
-        sum_dx[j] = rdx.sum(axis=0)
-        if g.form == "full":
-            sum_dxx[j] = rdx.T @ dx
-        elif g.form == "tied":
-            sum_dxx += rdx.T @ dx
-        elif g.form == "diag":
-            sum_dxx[j] = (rdx * dx).sum(axis=0)
+    ones = np.ones(len(X))  # products with it are faster than sums
+    for some, dx in _differences(X, g.means):
+        rdx = resp.T[some, :, None] * dx
+        sum_dx[some] = ones @ rdx
+        squares = rdx.swapaxes(1, 2) @ dx if g.form in ("full", "tied") else ones @ (rdx * dx)
+        if g.form == "tied":
+            sum_dxx += squares.sum(axis=0)
         else:
-            sum_dxx[j] = (rdx * dx).sum()
+            sum_dxx[some] = squares.sum(axis=1) if g.form == "spherical" else squares
     return resp.sum(axis=0), sum_dx, sum_dxx
 
 
 def _squares(X: np.ndarray, g: Gaussians) -> np.ndarray:
     """Squared Mahalanobis distances |U'(x - m)|^2 (n, k)."""
-    squares = np.empty((len(X), len(g.means)))
-    for j, mean in enumerate(g.means):
-        factor = g.factor if g.form == "tied" else g.factor[j]
-        y = (X - mean) @ factor if factor.ndim == 2 else (X - mean) * factor
-        np.einsum("ij,ij->i", y, y, out=squares[:, j])
-    return squares
+    squares, means = np.empty((len(g.means), len(X))), g.means
+    if g.form == "tied":  # so that rounding of a far row is the same for all components
+        X, means = (X - g.origin) @ g.factor, (means - g.origin) @ g.factor
+    for some, y in _differences(X, means):
+        if g.form != "tied":
+            factor = g.factor[some]
+            y = y @ factor if g.form == "full" else y * factor.reshape(len(factor), 1, -1)
+        np.einsum("kij,kij->ki", y, y, out=squares[some])
+    return squares.T
+
+
+def _differences(X: np.ndarray, means: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+    """Differences (m, n, d) of all rows from m of the means at once, and which means these are."""
+    X = X.astype(np.float64, copy=False)
+    step = max(1, SMALL // max(1, X.size))
+    for first in range(0, len(means), step):
+        some = slice(first, first + step)
+        yield some, X - means[some, None]

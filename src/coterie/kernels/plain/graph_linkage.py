@@ -6,6 +6,7 @@ import numpy as np
 
 from coterie.kernels.plain.linkage import AVERAGE as AVERAGE
 from coterie.kernels.plain.linkage import COMPLETE, WARD
+from coterie.kernels.plain.linkage import kruskal as kruskal
 
 Array = np.ndarray[Any, Any]
 
@@ -34,19 +35,6 @@ def merge_shortest_edges(ends: Array, method: int, length: Array, weight: Array,
                 edges[new, other] = ward_cost(new, other)
             else:
                 edges[new, other] = max(one, two) if method == COMPLETE else one + (two - one) * share
-
-
-def kruskal(ends: Array, length: Array, Z: Array) -> None:
-    """Single linkage by Kruskal's algorithm; see the compiled kernel."""
-    n = len(Z) + 1
-    cluster, size, new = np.arange(n), [1.0] * n, n  # cluster of each row
-    for (i, j), value in zip(ends.tolist(), length.tolist(), strict=True):
-        a, b = sorted((int(cluster[i]), int(cluster[j])))
-        if a != b:
-            cluster[(cluster == a) | (cluster == b)] = new
-            size.append(size[a] + size[b])
-            Z[new - n] = a, b, value, size[new]
-            new += 1
 
 
 def _neighbours(edges: dict[tuple[int, int], float], part: int) -> dict[int, float]:

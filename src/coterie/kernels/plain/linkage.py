@@ -79,28 +79,51 @@ def generic_linkage(D: Array, size: Array, equal: bool, progress: Callable[[int]
 
 def prim(D: Array) -> Merges:
     """Merges along a minimum spanning tree, by Prim's algorithm."""
-    merges, nearest, link = new_merges(len(D)), D[0].astype(np.float64), np.zeros(len(D), np.int64)
-    is_inside = np.arange(len(D)) == 0
-    for step in range(len(D) - 1):
-        row = int(np.where(is_inside, np.inf, nearest).argmin())
-        merges.left[step], merges.right[step], merges.height[step] = link[row], row, nearest[row]
-        is_inside[row] = True
-        is_nearer = D[row] < nearest
-        nearest[is_nearer], link[is_nearer] = D[row][is_nearer], row
+    return prim_by_rows(len(D), D.__getitem__, lambda step: None)
+
+
+def prim_by_rows(n: int, distances_of: Callable[[int], Array], progress: Callable[[int], None]) -> Merges:
+    """The same with a function that returns the distances of a row to all others."""
+    merges, nearest, link = new_merges(n), np.full(n, np.inf), np.zeros(n, np.int64)
+    is_outside, new = np.ones(n, bool), 0
+    for step in range(n - 1):
+        is_outside[new], nearest[new] = False, np.inf
+        distances = distances_of(new)
+        is_nearer = (distances < nearest) & is_outside
+        nearest[is_nearer], link[is_nearer] = distances[is_nearer], new
+        new = int(nearest.argmin())
+        merges.left[step], merges.right[step], merges.height[step] = link[new], new, nearest[new]
+        if step % 256 == 0:
+            progress(step)
+    progress(n - 1)
     return merges
 
 
 def linkage_matrix(merges: Merges, n: int) -> Array:
     """Linkage matrix of SciPy (n - 1, 4) for merges that are in its order."""
-    Z, cluster = np.empty((n - 1, 4)), {i: [i] for i in range(n)}
-    number = list(range(n))  # of the cluster of each row
-    for i, (left, right, height) in enumerate(zip(*merges, strict=True)):
-        a, b = sorted((number[left], number[right]))
-        cluster[n + i] = cluster.pop(a) + cluster.pop(b)
-        for row in cluster[n + i]:
-            number[row] = n + i
-        Z[i] = a, b, height, len(cluster[n + i])
+    Z = np.empty((n - 1, 4))
+    kruskal(np.column_stack([merges.left, merges.right]), merges.height, Z)
     return Z
+
+
+def kruskal(ends: Array, length: Array, Z: Array) -> None:
+    """Single linkage by Kruskal's algorithm: edges in ascending order merge clusters; `Z` is the linkage matrix."""
+    new = n = len(Z) + 1
+    above, size = list(range(2 * n - 1)), [1] * (2 * n - 1)
+    for (left, right), value in zip(ends.tolist(), length.tolist(), strict=True):
+        a, b = sorted((_root(above, left), _root(above, right)))
+        if a != b:
+            above[a] = above[b] = new
+            size[new] = size[a] + size[b]
+            Z[new - n] = a, b, value, size[new]
+            new += 1
+
+
+def _root(above: list[int], cluster: int) -> int:
+    """The largest cluster that contains this one, by union-find with shortened paths."""
+    while above[cluster] != cluster:
+        above[cluster] = cluster = above[above[cluster]]
+    return cluster
 
 
 def _merge(D: Array, size: Array, merges: Merges, step: int, a: int, b: int, kind: int, equal: bool) -> None:

@@ -4,11 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from coterie.kernels.cpu import csr, d2_sampling
-from coterie.kernels.plain import Sums, Weights, row_tiles, weights
+from coterie.kernels.cpu import arrivals, csr, d2_sampling
+from coterie.kernels.plain import Sums, Weights, plusplus_rounds, weights
 
 __all__ = [
-    "assigned_squares", "distances", "draw", "lloyd", "moments", "nearest", "potentials", "row_tiles", "take",
+    "arrivals", "assigned_squares", "distances", "draw", "lloyd", "moments", "nearest", "plusplus_rounds", "potentials",
+    "take",
 ]  # fmt: skip
 
 
@@ -42,9 +43,7 @@ def moments(X: Any, w: Weights, pivot: np.ndarray) -> tuple[float, np.ndarray, n
     return weight, sum_x - weight * pivot, sum_xx - 2 * pivot * sum_x + weight * pivot**2
 
 
-def potentials(
-    X: Any, w: Weights, unit: float, points: np.ndarray, closest: np.ndarray, tiles: None = None
-) -> np.ndarray:
+def potentials(X: Any, w: Weights, unit: float, points: np.ndarray, closest: np.ndarray) -> np.ndarray:
     squares = _all_squares(X, points) / unit**2
     np.minimum(closest, squares[:, 0], out=closest)
     return (np.minimum(closest[:, None], squares) * weights(w)[:, None]).sum(axis=0)

@@ -11,6 +11,7 @@ from coterie.algorithms import algorithm_of
 from coterie.core.formatting import count, first_names
 from coterie.data.tables.reader import Table
 from coterie.distances import as_distance
+from coterie.kmeans.metric_of_model import metric_of
 from coterie.plots.silhouette_display import SilhouetteDisplay
 from coterie.preparation.column_selection import EXCLUDED, NOT_SELECTED, ROW_NAMES, ROW_WEIGHTS
 from coterie.preparation.fit_preparation import CONSTANT, PreparedTable
@@ -24,7 +25,6 @@ from coterie.report.build.series_features import series_traits
 from coterie.report.formatting import NOTABLE_DEVIATION
 from coterie.report.html.report import Absent
 from coterie.report.results import ClusterSummary, Trait
-from coterie.selection.criteria import metric_of
 
 TRAITS_SHOWN = 3
 SMALL_SHARE = 0.01

@@ -32,22 +32,22 @@ REMEDIES = {
     "columns.",
     "unequal_spread": "Use -a gmm --covariance spherical, which estimates the width and weight of each cluster, or "
     "--covariance full, which also estimates its shape.",
-    "unequal_sizes": "Use --search fast to check that no small clusters were merged. Or use -a gmm, which estimates "
-    "the weights of the clusters.",
+    "unequal_sizes": "Use --search thorough to check that no small clusters were merged. Or use -a gmm, which "
+    "estimates the weights of the clusters.",
     "tiny_clusters": "Check whether these rows are outliers. If they are, use -a kmedians, -a kmedoids or a smaller "
     "-k. -a balanced --size-min sets a minimum size.",
     "hollow_clusters": "For rings and arcs, use -a single or -a kernel --kernel rbf. If several clusters were merged, "
     "use a larger -k.",
     "too_many_clusters": "Use a smaller -k. If the joined cluster is elongated, use -a gmm, which does not split it.",
-    "too_few_clusters": "Use a larger -k. If K is right, use --search fast: a poor initialisation may have merged two "
-    "clusters.",
+    "too_few_clusters": "Use a larger -k. If K is right, use --search thorough: a poor initialisation may have merged "
+    "two clusters.",
     "boundary_rows": "Use -a gmm or -a fuzzy, which give each row a degree of membership in every cluster. Or try "
     "another -k.",
-    "unstable_starts": "Use --search fast, which improves on the result of restarts. Or try another -k: runs disagree "
-    "most if K does not fit the data.",
+    "unstable_starts": "Use --search thorough, which improves on the result of restarts. Or try another -k: runs "
+    "disagree most if K does not fit the data.",
     "missed_pieces": SINGLE,
     "nested_clusters": SINGLE,
-    "missed_optimum": "Use -a kmeans --search fast.",
+    "missed_optimum": "Use -a kmeans --search thorough.",
 }
 
 
@@ -68,5 +68,5 @@ def command_remedy(finding: Finding) -> str:
     if finding.check == "missed_pieces" and finding.details["form"] == ELONGATED:
         return "Use -a gmm --covariance full, or -a single."
     if finding.check == "too_few_clusters" and "pairs" in finding.details:
-        return f"{MOVE_CENTERS.format('--search fast')} Then compare numbers of clusters with coterie choose-k."
+        return f"{MOVE_CENTERS.format('--search thorough')} Then compare numbers of clusters with coterie choose-k."
     return REMEDIES[finding.check]

@@ -8,13 +8,13 @@ from coterie.core.arrays import Array
 from coterie.data.row_sample import affordable_series
 from coterie.distances import pairwise
 from coterie.errors import InputError
+from coterie.kmeans.metric_of_model import metric_of
 from coterie.plots.neighbour_map import ROWS, Trust, central_points, is_worthwhile, neighbour_map, sample_of_map, trust
 from coterie.preparation.fit_preparation import PreparedTable
 from coterie.preparation.preparation import Preparation
 from coterie.report.build.feature_space import FeatureSpace
 from coterie.report.html.report import Absent, NeighbourView
 from coterie.report.results import NeighbourMapSummary
-from coterie.selection.criteria import metric_of
 from coterie.web import ClusterMap
 
 NAME = "neighbour map (t-SNE)"

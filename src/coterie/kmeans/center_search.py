@@ -1,0 +1,258 @@
+"""Search for the initial centers of a model of centers: many runs in compiled calls, and swaps of centers for rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from coterie import interrupts, kernels, machine
+from coterie.base import Summary, in_memory
+from coterie.core import loop
+from coterie.core.clock import Clock
+from coterie.core.progress import Callback, Progress
+from coterie.core.protocols import Chunk, Engine, Source
+from coterie.core.search import EFFORTS, Effort, Pool, search
+
+SAMPLE = 100  # minimum number of sampled rows per cluster
+SHARE = 8  # a sample has one row for so many that could be searched without one
+MAX_VALUES = 1 << 27  # rows x columns that are searched
+CANDIDATES = 16  # rows of a round of swaps that may become centers
+JUMPS = 5  # maximum number of centers that jump together
+ROUNDS = 64  # maximum number of rounds of swaps of a call
+CALL_WORK = 2e8  # multiply-adds of a call, so that Ctrl-C works during long searches
+MOVES_WORK = 5e6  # the same for rounds of moves, so that the work of a search is kept to
+CALL = 2e5  # work of a call in addition to its passes
+PAIR = 4.0  # work of a pair of row and center in addition to its columns
+# Work of a row and column in a pass, in addition to that for each center.
+UPDATE = {"means": 1.0, "directions": 1.0, "medians": 32.0, "geometric medians": 6.0, "fuzzy means": 1.0}
+PRECISION = 1e-5  # decrease of the objective, relative to it, that ends a run
+
+
+class Start(NamedTuple):
+    """The fit that follows a search."""
+
+    model: Any
+    n_init: int
+    max_iter: int
+    callback: Callback
+    path: tuple[Progress, ...] = ()  # iterations from which it continues
+
+
+def applies(model: Any, source: Source) -> bool:
+    """Whether the default search applies: rows not on a GPU, enough of which can be searched in a short time."""
+    return (
+        bool(model.center_kind)
+        and kernels.COMPILED == "cpu"
+        and getattr(model, "frozen", None) is None
+        and source.engine != "cuda"
+        and n_searched(EFFORTS["auto"], source.shape, model.n_clusters) > 0
+    )
+
+
+def n_searched(effort: Effort, shape: tuple[int, ...], k: int) -> int:
+    """Number of rows that are searched: all of them, a sample, or 0 if the smallest sample is too large."""
+    n, d = shape
+    limit = int(effort.pass_work / (k * (d + PAIR)))
+    count = n if n <= limit else max(limit // SHARE, SAMPLE * k)
+    return count if count <= limit and count * d <= MAX_VALUES else 0
+
+
+def search_start(
+    kind: str, share: float, model: Any, source: Source, engine: Engine, summary: Summary, rng: np.random.Generator,
+    n_init: int | None, max_iter: int, callback: Callback,
+) -> Start:  # fmt: skip
+    """Search for the best centers; `share` is a factor of the work, `n_init` the number of starts if it is set.
+
+    Starts are the initial centers of the model, by default of greedy k-means++. A round of moves draws candidate rows
+    in proportion to their cost, computes the objective with each of them in place of each center [1]_, and follows the
+    cheapest swaps by descents [2]_. Several random swaps at once lead away from the best solution, and rounds continue
+    from there [3]_.
+
+    If the table is too large, a random sample of its rows is searched. The initial centers are then the better of the
+    centers of the sample and of seeds among all rows.
+
+    .. [1] Schubert & Rousseeuw (2021), Fast and eager k-medoids clustering, Inf. Syst. 101.
+    .. [2] Fränti (2018), Efficiency of random swap clustering, Journal of Big Data 5.
+    .. [3] Lourenço, Martin & Stützle (2003), Iterated local search, Handbook of Metaheuristics.
+    """
+    effort = _effort(EFFORTS[kind], share, model.start, n_init)
+    search_rng, seeding_rng = rng.spawn(2)
+    rows = _rows(source, n_searched(effort, source.shape, model.n_clusters), model.n_clusters, search_rng)
+    is_sample = rows is not None and rows.X.shape[0] < source.shape[0]
+    if rows is None or model.n_clusters == 1 or not model.center_kind:
+        return Start(model, n_init or 1, max_iter, callback)
+    with machine.one_blas_thread:
+        problem = CenterProblem(model, rows, summary, search_rng, max_iter)
+        pool, stopped = _search(problem, effort, callback, source)
+        if is_sample:
+            path: tuple[Progress, ...] = ()
+            start = _better_start(model, source, engine, seeding_rng, problem.centers(pool.params[0, 0]))
+        elif stopped:
+            start, path = problem.centers(pool.params[0, 0]), ()
+        else:
+            start, path = problem.path(pool.params[0, 1], source)
+
+    def final_callback(progress: Progress) -> bool:
+        return stopped or bool(callback(replace(progress, run=1)))
+
+    return Start(replace(model, start=start.astype(source.dtype)), 1, max_iter - len(path), final_callback, path)
+
+
+def _effort(effort: Effort, share: float, start: Any, n_init: int | None) -> Effort:
+    """The effort of one estimator."""
+    effort = replace(effort, runs=share * effort.runs, work=share * effort.work)
+    if not (isinstance(start, str) or callable(start)) or start == "farthest":  # all starts are the same
+        return replace(effort, batch=1, starts=1, agree=2)
+    return effort if n_init is None else replace(effort, starts=n_init, agree=n_init + 1)
+
+
+def _rows(source: Source, count: int, k: int, rng: np.random.Generator) -> Chunk | None:
+    """Dense rows of positive weight, of all rows or of a random sample; None if there are too few."""
+    n = source.shape[0]
+    if count == 0:
+        return None
+    chunk = source.pick(np.sort(rng.choice(n, count, replace=False, shuffle=False)) if count < n else slice(None))
+    if chunk.w is not None and not chunk.w.all():
+        positive = np.flatnonzero(chunk.w)
+        chunk = chunk._replace(X=chunk.X[positive], w=chunk.w[positive])
+        if count < n and len(positive) < SAMPLE * k:  # nearly all rows have no weight
+            return None
+    return chunk._replace(X=kernels.for_centers(chunk.X, 1).take(chunk.X, slice(None)))
+
+
+def _better_start(
+    model: Any, source: Source, engine: Engine, rng: np.random.Generator, centers: np.ndarray
+) -> np.ndarray:
+    """The cheaper of the centers of a sample and of seeds among all rows, because a sample can miss a small cluster."""
+    centers, seeds = centers.astype(source.dtype), model.init(source, engine, rng)
+    at_centers, at_seeds = (loop.objective_at(model, candidate, source, engine) for candidate in (centers, seeds))
+    return centers if at_centers <= at_seeds else seeds
+
+
+def _search(problem: CenterProblem, effort: Effort, callback: Callback, source: Source) -> tuple[Pool, bool]:
+    """Run the search, and tell whether the callback or Ctrl-C has stopped it; Ctrl-C keeps the best solution."""
+    last: list[Pool] = []
+    clock, stopped, scale = Clock(), False, source.shape[0] / len(problem.X)
+
+    def watch(pool: Pool, share: float) -> bool:
+        nonlocal stopped
+        steps, last[:] = len(last), [pool]
+        interrupts.check()
+        centers = problem.centers(pool.params[0, 0]).astype(source.dtype)
+        objective = scale * problem.objective(pool.objective[0])
+        stopped |= bool(callback(Progress("iteration", steps, None, clock.left(share), 0, centers, objective)))
+        return stopped
+
+    with interrupts.deferred(), interrupts.outermost() as is_outermost:
+        try:
+            return search(problem, effort, watch), stopped
+        except KeyboardInterrupt as error:
+            interrupts.keep_result(error, is_outermost, has_result=bool(last))
+            return last[0], True
+
+
+class CenterProblem:
+    """Centers of rows in memory; `params` are the current and the initial centers of each run (runs, 2, k, d)."""
+
+    def __init__(self, model: Any, rows: Chunk, summary: Summary, rng: np.random.Generator, max_iter: int) -> None:
+        from coterie.kernels.cpu import center_runs
+
+        self.ops, self.model, self.rows, self.rng, self.k = center_runs, model, rows, rng, model.n_clusters
+        kind, (n, d) = model.center_kind, rows.X.shape
+        # Rows are centered and in units of their scale, so that nothing overflows or cancels; directions have a scale.
+        self.origin = np.zeros(d) if kind == "directions" else summary.mean
+        self.unit = 1.0 if kind == "directions" else summary.unit
+        self.X = (rows.X.astype(np.float64) - self.origin) / self.unit
+        self.table = center_runs.as_table(self.X, rows.w, kind, getattr(model, "m", 2.0))
+        self.state = center_runs.new_state(n, d, self.k)
+        self.max_iter, self.tol = max_iter - 1, model.tol / self.unit**2  # one iteration follows the search
+        self.n_candidates = 2 + int(np.log(self.k))
+        soft = 2.0 if kind == "fuzzy means" else 1.0  # as many passes, to add the rows
+        self.pass_work = n * self.k * (d + PAIR)
+        self.step_work = soft * self.pass_work + n * d * UPDATE[kind]
+        self.steps = int(np.clip(CALL_WORK / self.step_work, 1, self.max_iter)) if self.max_iter else 0
+        self.work = 0.0
+
+    def centers(self, centers: np.ndarray) -> np.ndarray:
+        """Centers in the units of the data."""
+        return centers * self.unit + self.origin
+
+    def objective(self, value: float) -> float:
+        """An objective in the units of the data."""
+        factor = 0.5 if self.model.center_kind == "directions" else 1.0
+        return float(factor * value * self.unit**self.model.cost.degree)
+
+    def path(self, start: np.ndarray, source: Source) -> tuple[np.ndarray, tuple[Progress, ...]]:
+        """The centers at the end of a run, and its iterations."""
+        state = self.ops.new_state(len(self.X), len(self.origin), self.k, self.max_iter + 1)
+        params, objective, gains = start[None, None].repeat(2, 1).copy(), np.empty(1), np.empty((2, 1))
+        count = self.ops.center_runs(
+            self.table, self.max_iter, self.tol, PRECISION, np.inf, np.inf, state, params, objective, gains
+        )
+        centers = self.centers(state.path[:count]).astype(source.dtype)
+        steps = (
+            Progress("iteration", i, params=centers[i], objective=self.objective(state.values[i]))
+            for i in range(count - 1)
+        )
+        return centers[-1], tuple(steps)
+
+    def starts(self, count: int) -> np.ndarray:
+        self.work += CALL + count * self.pass_work * (self.n_candidates + 1)
+        if isinstance(self.model.start, str) and self.model.start in ("auto", "k-means++"):
+            params = np.empty((count, 2, self.k, len(self.origin)))
+            u = self.rng.random((count, 1 + (self.k - 1) * self.n_candidates))
+            self.ops.seeds(self.table, u, self.state, params)
+            return params
+        source, engine = in_memory(self.rows)
+        starts = [self.model.init(source, engine, child) for child in self.rng.spawn(count)]
+        return ((np.stack([starts, starts], axis=1) - self.origin) / self.unit).astype(np.float64)
+
+    def advance(self, params: np.ndarray, to_beat: float, hope: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        params, objectives, gains = params.copy(), np.empty(len(params)), np.empty((2, len(params)))
+        passes = self.ops.center_runs(
+            self.table, self.steps, self.tol, PRECISION, to_beat, hope, self.state, params, objectives, gains
+        )
+        self.work += CALL + passes * self.step_work
+        if self.steps == self.max_iter:
+            gains[1] = 0.0
+        return params, objectives, gains
+
+    def defects(self, params: np.ndarray) -> np.ndarray:
+        return np.zeros(len(params), np.int64)
+
+    def moves(self, pool: Pool, effort: Effort, patience: int, failures: int) -> tuple[Pool, int]:
+        params = pool.params[:1].copy()
+        round_work = effort.moves * 4 * self.step_work  # a few iterations for each swap
+        u = self.rng.random((int(np.clip(MOVES_WORK / round_work, 1, ROUNDS)), CANDIDATES))
+        objective, passes, quiet, has_gained = self.ops.swap_rounds(
+            self.table, u, effort.moves, patience - failures, self.steps, self.tol, PRECISION, effort.same, self.state,
+            params[0], pool.objective[0],
+        )  # fmt: skip
+        self.work += CALL + passes * self.step_work
+        moved = Pool(params, np.array([objective]), np.zeros((2, 1)), self.defects(params), np.zeros(1, np.int64))
+        return moved, quiet if has_gained else failures + quiet
+
+    def jump(self, pool: Pool) -> np.ndarray | None:
+        """Several random swaps at once; centers that are missed little are more likely to be removed."""
+        centers, u = pool.params[0, 0].copy(), self.rng.random(CANDIDATES)
+        rows, owners = np.empty(CANDIDATES, np.int64), np.zeros(CANDIDATES, np.int64)
+        totals = np.empty((self.k, CANDIDATES + 1))
+        objective = self.ops.swap_costs(self.table, centers, u, self.state, rows, totals, owners)
+        self.work += CALL + 2 * self.pass_work
+        if rows[0] < 0:  # every row equals a center
+            return None
+        count = 1 + int(self.rng.integers(max(1, min(JUMPS, self.k // 2))))
+        loss = np.maximum(totals[:, -1] - objective, 1e-12 * objective)
+        removed = np.argsort(self.rng.standard_exponential(self.k) * loss)[:count]
+        centers[removed] = self.X[rows[:count]]
+        self.state.centers[:] = centers
+        self.ops.move_off_rows(self.table, self.k, self.state)
+        return np.stack([self.state.centers, self.state.centers])[None]
+
+    def select(self, params: np.ndarray, runs: Any) -> np.ndarray:
+        return params[runs]
+
+    def join(self, params: list[np.ndarray]) -> np.ndarray:
+        return np.concatenate(params)
