@@ -79,8 +79,8 @@ def test_a_click_changes_the_use_of_a_column_and_undo_and_reload_keep_what_was_d
     year.get_by_text("leave out").click()
     seen.wait(".column.ignored:has-text('year')")
     bill = seen.page.locator(".column", has_text="bill_length_mm")
-    bill.get_by_label("Transformation of bill_length_mm").select_option("log")
-    seen.until("document.querySelector('.tools .button.icon:not(:disabled)')")
+    with seen.page.expect_response("**/api/preparation"):
+        bill.get_by_label("Transformation of bill_length_mm").select_option("log")
     seen.page.reload()
     seen.wait(".column.ignored:has-text('year')")
     assert bill.get_by_label("Transformation of bill_length_mm").input_value() == "log"
