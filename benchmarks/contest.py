@@ -57,11 +57,15 @@ def contest(
     rounds: int = 3,
     check: str = "answer",
 ) -> Result:
-    """One row a case; ``target`` is ``module:function`` of this package, which measures one competitor."""
+    """One row a case; ``target`` is ``module:function`` of this package, which measures one competitor.
+
+    A report may have the time of a "first" call, with imports, beside the "seconds" of later ones.
+    """
     races = [race(target, case, competitors, options.turns(rounds), options=options) for case in cases]
     made = [_row(title, case, outcomes, competitors) for case, outcomes in zip(cases, races, strict=True)]
     header = ["", *names_of(competitors), "fastest peer / coterie", f"{check}: coterie / peer"]
-    table = Table(f"{title}: ms, best (median)", header, [line for line, _ in made], timing_notes(races))
+    form = "first; best (median)" if any("first" in report for report in _reports(races)) else "best (median)"
+    table = Table(f"{title}: ms, {form}", header, [line for line, _ in made], timing_notes(races))
     numbers = {case["label"]: raw(outcomes) for case, outcomes in zip(cases, races, strict=True)}
     return Result([table], [ratio for _, ratio in made if ratio], numbers)
 
@@ -70,8 +74,18 @@ def _row(title: str, case: Case, outcomes: Race, competitors: Sequence[Competito
     best = best_variant(outcomes, best_seconds)
     costs = {name: best_seconds(o) for name, o in best.items() if o.reports}
     ratio = against_fastest(f"{title} {case['label']}", costs, is_disturbed(outcomes))
-    shown = cells(names_of(competitors), best, lambda o: f"{1e3 * best_seconds(o):.3g} ({1e3 * median_seconds(o):.3g})")
+    shown = cells(names_of(competitors), best, _shown)
     return [case["label"], *shown, times(ratio), _beside(best, ratio)], ratio
+
+
+def _reports(races: Sequence[Race]) -> list[dict[str, Any]]:
+    return [report for outcomes in races for outcome in outcomes.values() for report in outcome.reports]
+
+
+def _shown(outcome: Outcome) -> str:
+    later = f"{1e3 * best_seconds(outcome):.3g} ({1e3 * median_seconds(outcome):.3g})"
+    first = [report["first"] for report in outcome.reports if "first" in report]
+    return f"{1e3 * min(first):.3g}; {later}" if first else later
 
 
 def best_seconds(outcome: Outcome) -> float:
