@@ -1,53 +1,24 @@
 """Base class of the location-scale families Gaussian and StudentT, which compute with standardised rows."""
 
 from copy import copy
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from coterie.core.arrays import as_float64
-from coterie.families.family import Family, Survey
+from coterie.families.family import Family
 from coterie.families.normal_prior import positive_variances
 
 MIN_WEIGHT = 1e-8  # minimum weight of a component in divisions, as a share of the mean component weight
 
 
-@dataclass(frozen=True)
-class Spread(Survey):
-    """Invalid values, and count, mean and variance of the others."""
-
-    count: Any  # (d,)
-    mean: Any  # (d,)
-    squares: Any  # (d,) sums of (x - mean)²
-
-    def _sum_of_others(self, other: Self) -> tuple[Any, ...]:
-        count = self.count + other.count
-        share, difference = other.count / np.maximum(count, 1), other.mean - self.mean
-        squares = self.squares + other.squares + self.count * share * difference**2
-        return count, self.mean + share * difference, squares
-
-
 class LocationScaleFamily(Family):
-    """A family that computes with standardised rows (x - origin) / unit; both come from the survey."""
+    """A family that computes with standardised rows (x - origin) / unit; both come from `in_units`."""
 
     _origin: Any = 0.0  # (d,)
     _unit: Any = 1.0  # (d,)
     _finest: float = 1e-10  # minimum share of the variance of a column; below it, sums of squares are inaccurate
     _rows: float = 1.0  # mean component weight; `reg_covar` is added to the variance of as many rows
-
-    def survey(self, X: Any) -> Spread:
-        invalid = super().survey(X)
-        X = np.where(np.isfinite(X), X, np.nan).astype(np.float64)
-        observed = ~np.isnan(X)
-        count = observed.sum(axis=0)
-        mean = np.where(observed, X, 0.0).sum(axis=0) / np.maximum(count, 1)
-        squares = np.where(observed, (X - mean) ** 2, 0.0).sum(axis=0)
-        return Spread(invalid.n_invalid, invalid.example, count, mean, squares)
-
-    def learned(self, survey: Any, has_missing: bool = False) -> Self:
-        family = super().learned(survey, has_missing)
-        return family.in_units(self._rows, survey.mean, survey.squares / np.maximum(survey.count, 1))
 
     def in_units(self, rows: float, mean: np.ndarray, variance: np.ndarray) -> Self:
         family = copy(self)

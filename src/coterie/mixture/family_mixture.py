@@ -258,7 +258,7 @@ class Mixture(MixtureEstimator):
             source, engine, summary = self._open(X, sample_weight, first=True)
         except ScaleError as error:
             return self._fit_rescaled(error, X, sample_weight)
-        family = self._learned.in_units(1.0, summary.mean, summary.variance)
+        family = self._learned = self._learned.in_units(1.0, summary.mean, summary.variance)
         rng, store = as_rng(self.random_state), self._store(source, engine)
         if store is not None:
             rng = store.initial_rng(rng)
@@ -408,12 +408,13 @@ class Mixture(MixtureEstimator):
 
     def _new_model(self, summary: Summary, dtype: Any, source: Any, engine: Any) -> Any:
         concentration = parameter_checks.concentration(self.concentration, self.n_components)
-        if self._learned.name == "gaussian":
-            model = self._as_gaussians(self._learned)._model(summary, dtype)
+        family = self._learned.in_units(summary.weight / self.n_components, summary.mean, summary.variance)
+        self._learned = family
+        if family.name == "gaussian":
+            model = self._as_gaussians(family)._model(summary, dtype)
             if np.all(concentration == 1.0):
                 return model
             return replace(model, penalty=replace(model.penalty, concentration=concentration))
-        family = self._learned.in_units(summary.weight / self.n_components, summary.mean, summary.variance)
         return MixtureEM(self.n_components, family, concentration, e_step_kind=self.e_step, tol=float(self.tol))
 
     def _as_gaussians(self, family: Any) -> GaussianMixture:
