@@ -8,6 +8,7 @@ import numpy as np
 from coterie.core.arrays import as_float64
 from coterie.families.family import Family
 from coterie.families.normal_prior import positive_variances
+from coterie.families.scaled_gaussians import ScaledGaussians
 
 MIN_WEIGHT = 1e-8  # minimum weight of a component in divisions, as a share of the mean component weight
 
@@ -24,6 +25,26 @@ class LocationScaleFamily(Family):
         family = copy(self)
         family._rows, family._origin, family._unit = rows, mean, np.sqrt(positive_variances(mean, variance))
         return family
+
+    @property
+    def form(self) -> str:
+        """The form of the scale matrices: 'full', 'diag' or 'spherical'."""
+        raise NotImplementedError
+
+    def _units(self) -> Any:
+        """The units of scale matrices, by form."""
+        if self.form == "full":
+            return np.multiply.outer(self._unit, self._unit)
+        return np.square(self._unit) if self.form == "diag" else np.square(self._unit)[0]
+
+    def _scaled(self, params: Any) -> ScaledGaussians:
+        """Gaussians with these locations and scale matrices, the first two parameters, in the units of the rows."""
+        location, scale = params[:2]
+        return ScaledGaussians.of(self.form, (location - self._origin) / self._unit, scale / self._units())
+
+    def magnitude(self, params: Any) -> np.ndarray:
+        gaussians = self._scaled(params)
+        return gaussians.magnitude() + self._location_rounding(params[0], gaussians.factor)
 
     def in_units_of(self, X: Any, w: np.ndarray) -> Self:
         observed = ~np.isnan(X)
