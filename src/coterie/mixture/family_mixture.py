@@ -409,15 +409,8 @@ class Mixture(MixtureEstimator):
 
     def _as_gaussians(self, family: Any) -> GaussianMixture:
         """The equivalent `GaussianMixture`, for a Gaussian family."""
-        return GaussianMixture(
-            self.n_components,
-            covariance_type=family.structure,
-            e_step=self.e_step,
-            reg_covar=family.reg_covar,
-            prior=family.prior,
-            tol=self.tol,
-            missing=self.missing,
-        )
+        same = {name: getattr(self, name) for name in ("n_components", "e_step", "tol", "missing")}
+        return GaussianMixture(**same, covariance_type=family.structure, reg_covar=family.reg_covar, prior=family.prior)
 
     def _warm_start(self, model: Any) -> Any:
         is_same = len(self._components.weights) == self.n_components and self.n_features_in_ == self._width
