@@ -26,6 +26,7 @@ from coterie.mixture.family_em import MixtureEM
 from coterie.mixture.gaussian_em import GaussianEM
 from coterie.mixture.starts import Start
 from coterie.mixture.variational import Dirichlet, NormalWishart, StickBreaking, VariationalGaussians
+from families.cases import learned
 
 rng = np.random.default_rng(0)
 
@@ -79,12 +80,12 @@ def bayesian(k, form, X, mixing, start="kmeans"):
 
 def family_mixture(k, family, X, start="k-means++", has_missing=False, **options):
     """A mixture of that family for rows like `X`, as the estimator would construct it."""
-    return MixtureEM(k, family.learned(family.survey(X), has_missing), start=Start(start), **options)
+    return MixtureEM(k, learned(family, X, has_missing), start=Start(start), **options)
 
 
 def process(k, family, X, start="k-means++", has_missing=False):
     """A Dirichlet process of that family for rows like `X`, with `k` components at first."""
-    posterior = PosteriorFamily(with_conjugate_prior(family.learned(family.survey(X), has_missing)))
+    posterior = PosteriorFamily(with_conjugate_prior(learned(family, X, has_missing)))
     return DirichletProcess(k, posterior, start=Start(start), sticks=StickBreaking(0.7))
 
 

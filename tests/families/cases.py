@@ -170,3 +170,8 @@ CASES = {
         lambda t: StudentTParameters(t[None, :2], np.exp(t[None, 2:]), np.full(1, 8.0)), measure=0.0625,
     ),
 }  # fmt: skip
+
+
+def learned(family: Any, X: np.ndarray, has_missing: bool = False) -> Any:
+    """The family for rows like `X`, as an estimator constructs it."""
+    return family.learned(family.survey(X), has_missing).in_units_of(X, np.ones(X.shape[0]))

@@ -11,7 +11,7 @@ from scipy import integrate, optimize
 
 from coterie.errors import InputError, ParameterError
 from coterie.families import Categorical, GammaPrior, Poisson, as_family
-from families.cases import CASES
+from families.cases import CASES, learned
 
 
 def over(applies):
@@ -27,7 +27,7 @@ BY_COLUMN = pytest.mark.parametrize(
 
 
 def ready(case, X, has_missing=False, prior=None):
-    family = case.family.learned(case.family.survey(X), has_missing)
+    family = learned(case.family, X, has_missing)
     family.prior = prior
     return family
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 import pytest
 from scipy import stats
 
 from coterie import GaussianMixture, Mixture
 from coterie.errors import ParameterError
-from coterie.families import Gaussian, forms
+from coterie.families import Gaussian, Product, StudentT, forms
 from coterie.mixture import Prior
+from families.cases import learned
 
 rng = np.random.default_rng(7)
 X = rng.normal(size=(40, 3)) @ rng.normal(size=(3, 3)) + [1.0, -5.0, 30.0]
@@ -47,10 +50,18 @@ def test_far_from_the_origin_nothing_is_lost(shift, tolerance):
     np.testing.assert_allclose(there.log_prob(X + shift), here.log_prob(X), rtol=tolerance)
 
 
+@pytest.mark.parametrize("family", [Gaussian("diag"), Gaussian(), StudentT()], ids=repr)
+def test_a_group_of_a_product_is_its_own_fit(family):
+    group = Product([(family, [2, 0]), (Gaussian(), [1])]).fit(X, sample_weight=W).groups_[0]
+    alone = copy(family).fit(X[:, [2, 0]], sample_weight=W)
+    for found, expected in zip(group._params, alone._params, strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
 def predicted(structure, prior, new):
     """The posterior predictive log density of each new row given `X`, from evidences."""
     family = Gaussian(structure, reg_covar=0.0, prior=prior)
-    family = family.learned(family.survey(X))
+    family = learned(family, X)
 
     def stats_of(rows):
         return family.statistics(None, family.features(rows), np.ones((len(rows), 1)))
@@ -98,7 +109,7 @@ def test_invalid_structures_are_rejected():
         Gaussian("round").fit(X)
     with pytest.raises(ParameterError, match="prior must be None, 'default' or"):
         Gaussian(prior=3).fit(X)
-    family = Gaussian("EEE").learned(Gaussian("EEE").survey(X))
+    family = learned(Gaussian("EEE"), X)
     stats_of_two = family.statistics(None, family.features(X), rng.dirichlet([1, 1], 40))
     with pytest.raises(ParameterError, match=r"structure='EEE' is supported only.*'full', 'diag' or 'spherical'"):
         family.estimate(stats_of_two)

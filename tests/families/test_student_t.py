@@ -9,6 +9,7 @@ from scipy import stats
 from coterie import Mixture
 from coterie.errors import ParameterError
 from coterie.families import Gaussian, StudentT, student_t_em
+from families.cases import learned
 from many_parts import many_parts
 
 rng = np.random.default_rng(11)
@@ -125,7 +126,7 @@ def test_options_are_rejected_with_what_they_can_be(options, words):
 def test_the_bound_is_the_likelihood_after_every_pass(dof):
     """Also for as many degrees of freedom as are ever estimated."""
     X, family = clouds(20), StudentT(dof)
-    family = family.learned(family.survey(X))
+    family = learned(family, X)
     features, resp = family.features(X), np.random.default_rng(2).dirichlet(np.ones(2), len(X))
     params = family.estimate(family.statistics(None, features, resp))
     prepared = family.prepare(params)
@@ -171,7 +172,7 @@ def seeds_with_likelier(structure, seeds, rows):
     for seed in seeds:
         X = groups_of_rows(seed)
         family = StudentT(structure=structure)
-        family = family.learned(family.survey(X))
+        family = learned(family, X)
         family.reg_covar, family._rows, family._finest = 0.0, float(len(X)), 1e-13  # as `fit` does
         features, w = family.features(X), np.ones(len(X))
         first = family.estimate(family.statistics(None, features, w[:, None]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import pytest
@@ -91,3 +91,33 @@ def test_weights_known_rows_missing_values_sparse_rows_and_groups_come_for_free(
 def test_values_off_its_support_are_rejected(rows):
     with pytest.raises(InputError, match=r"Geometric does not support: column 0 \(1, such as -1\).*integers >= 0"):
         Mixture(1, Geometric()).fit([[-1.0], [2.0]])
+
+
+class Rates(NamedTuple):
+    rate: np.ndarray  # (k, d)
+
+
+class Waiting(ExponentialFamily):
+    """The exponential distribution, whose rate has the inverse unit of the rows."""
+
+    by_column = True
+    powers: ClassVar[dict[str, int]] = {"rate": -1}
+
+    def natural(self, params):
+        return -params.rate
+
+    def log_normalizer(self, params):
+        return -np.log(params.rate)
+
+    def from_means(self, mean):
+        return Rates(1.0 / mean)
+
+
+def test_rows_out_of_range_are_rescaled_if_the_units_of_parameters_are_known():
+    X = np.random.default_rng(2).exponential([[1.0, 30.0], [30.0, 1.0]] * 100)
+    labels = np.arange(200) % 2
+    plain = Mixture(2, Waiting(), init_params=labels).fit(X)
+    large = Mixture(2, Waiting(), init_params=labels).fit(np.ldexp(X, 600))
+    np.testing.assert_allclose(np.ldexp(large.components_.rate, 600), plain.components_.rate, rtol=1e-12)
+    shift = X.size * 600 * np.log(2.0)
+    assert large.log_likelihood_ == pytest.approx(plain.log_likelihood_ - shift, rel=1e-12)

@@ -21,6 +21,7 @@ from coterie.metrics import adjusted_rand_score
 from coterie.mixture.dirichlet_process import search, with_conjugate_prior
 from coterie.mixture.split_merge_search import SplitMergeSearch, select
 from coterie.mixture.variational import StickBreaking
+from families.cases import learned
 from mixture.rows import islands
 from reference.shared_data import load
 
@@ -183,7 +184,7 @@ def test_the_bound_is_below_the_evidence_of_all_divisions():
 
 def search_on(X, family=None, w=None):
     family = Gaussian() if family is None else family
-    return SplitMergeSearch(with_conjugate_prior(family.learned(family.survey(X))), StickBreaking(1.0), Chunk(X, w, 0))
+    return SplitMergeSearch(with_conjugate_prior(learned(family, X)), StickBreaking(1.0), Chunk(X, w, 0))
 
 
 def test_the_estimated_gain_of_a_merge_is_exact():

@@ -10,6 +10,7 @@ from coterie.mixture.family_em import MixtureEM
 from coterie.mixture.family_trials import FamilyTrials
 from coterie.mixture.rearrange import cross, redivide, relocate, split_and_merge
 from coterie.mixture.trials import select
+from families.cases import learned
 
 pytestmark = pytest.mark.whole_search
 RATES = np.array([[1.0, 20.0], [20.0, 1.0], [20.0, 20.0], [60.0, 60.0]])
@@ -22,7 +23,7 @@ def counts(n=200, seed=0):
 
 
 def family_trials(X, family, k, known=None):
-    model = MixtureEM(k, family.learned(family.survey(X)))
+    model = MixtureEM(k, learned(family, X))
     return FamilyTrials(model, Chunk(X, np.ones(len(X)), 0, known), np.random.default_rng(0))
 
 

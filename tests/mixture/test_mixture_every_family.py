@@ -13,7 +13,7 @@ from coterie import Mixture, families
 from coterie.data import memory
 from coterie.errors import InputError
 from coterie.families import Product, as_family
-from families.cases import CASES
+from families.cases import CASES, learned
 
 BOTH = Product([("poisson", [0, 1]), ("gaussian", [2, 3])])
 FAMILIES = {**{name: case.family for name, case in CASES.items()}, "product": BOTH}
@@ -25,7 +25,7 @@ def drawn(name, n, seed=0):
     """Rows of the three components of a case, and the component of each."""
     case, rng = CASES[name], np.random.default_rng(seed)
     known = case.support if isinstance(case.support, np.ndarray) else np.array(case.support)
-    family = case.family.learned(case.family.survey(known))
+    family = learned(case.family, known)
     labels = np.repeat(np.arange(3), -(-n // 3))[:n]
     counts = np.bincount(labels)
     X = np.concatenate([family.restore(family.draw(case.params, j, counts[j], rng)) for j in range(3)])

@@ -60,6 +60,8 @@ def test_rows_are_scaled_and_filled_in_place(rows, block):
 
 def test_extremes_and_quantiles_are_those_of_the_whole(rows, block):
     np.testing.assert_array_equal(extremes(rows), [np.nanmin(rows, axis=0), np.nanmax(rows, axis=0)])
+    opposite = [-np.nanmax(rows, axis=0), -np.nanmin(rows, axis=0)]
+    np.testing.assert_array_equal(extremes(rows, points=np.negative, threads=2), opposite)
     np.testing.assert_array_equal(quantiles(rows, [0.1, 0.9]), np.nanquantile(rows, [0.1, 0.9], axis=0))
 
 

@@ -12,6 +12,7 @@ import pytest
 from coterie import GaussianMixture, KMeans
 from coterie.core import loop
 from coterie.traces import recorder as recording
+from families.cases import learned
 from traces.cases import CENTERS, COUNTS, RANDOM, SOFT, W, X, in_thirds, over, quiet, traced
 
 pytestmark = quiet
@@ -75,7 +76,7 @@ def test_components_that_change_their_order_are_followed():
     from coterie.mixture.variational import StickBreaking
     from coterie.traces.half_steps import HalfSteps
 
-    family = with_conjugate_prior(Gaussian().learned(Gaussian().survey(X)))
+    family = with_conjugate_prior(learned(Gaussian(), X))
     model = DirichletProcess(4, PosteriorFamily(family), sticks=StickBreaking(1.0))
     resp = np.eye(4)[np.random.default_rng(5).permutation(np.repeat([0, 1, 2, 3], [15, 45, 90, 150]))]
     stats = family.statistics(None, family.features(X), resp)

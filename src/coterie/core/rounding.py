@@ -16,7 +16,7 @@ from coterie.core.arrays import Array
 
 UNITS = 16  # in the last place: larger differences of two distances are not due to rounding
 Result = TypeVar("Result")
-OF_SUMS = 1e-12  # relative: larger differences of two sums over all rows are not due to rounding
+OF_SUMS = 1e-12  # relative: larger differences of two sums or means over all rows are not due to rounding
 
 
 def rounding(dtype: Any) -> float:

@@ -1,6 +1,6 @@
 """Summary of the data before a fit: number of rows, mean and variance, and a check that all values are finite."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -9,7 +9,7 @@ import numpy as np
 from coterie import kernels
 from coterie.core.arrays import as_dense, is_sparse
 from coterie.core.protocols import Chunk, ClusterEngine, Engine, Source
-from coterie.core.scale import Scale
+from coterie.core.scale import UNIT
 from coterie.core.stats import FirstRow, Stats
 from coterie.data.scale_check import MAX_EXPONENT, SAFE, may_be_unsafe, measure_scale
 from coterie.errors import InputError, ScaleError
@@ -34,20 +34,13 @@ class Summary(NamedTuple):
 class Moments(Stats):
     """Sums of one pass."""
 
-    rows: Any
-    weight: Any  # of all rows, or (d,) of those with a value
+    rows: Any  # number of rows with positive weight
+    weight: Any  # of all rows
+    present: Any  # weight of the rows with a value: (d,), or a number if none is missing
     sum_x: Any  # (d,) about a pivot
     sum_xx: Any  # (d,)
-
-
-@dataclass(frozen=True)
-class MissingMoments(Stats):
-    """Moments of rows with missing values."""
-
-    moments: Any
-    weight: Any  # of all rows
-    n_missing: Any  # missing values
-    n_empty: Any  # rows with positive weight of which all values are missing
+    n_missing: Any = 0  # missing values
+    n_empty: Any = 0  # rows with positive weight of which all values are missing
 
 
 @dataclass(frozen=True)
@@ -72,27 +65,21 @@ def summarize(
         engine.place(source)
     pivot = as_dense(source.pick([0]).X)[0].astype(np.float64)
     pivot[~np.isfinite(pivot)] = 0.0
-    n_missing = 0
     with np.errstate(all="ignore"):
-        if allow_missing:
-            result = engine.sum(partial(_missing_moments, pivot), source)
-            sums, weight, n_missing = result.moments, result.weight, result.n_missing
-            _check_missing(source, engine, result, to_fit and not allow_empty_columns)
-        else:
-            sums = engine.sum(partial(_moments, pivot), source)
-            weight = sums.weight
+        sums = engine.sum(partial(_missing_moments if allow_missing else _moments, pivot), source)
+    _check_missing(source, engine, sums, to_fit and not allow_empty_columns)
     limit = SAFE[source.dtype.itemsize] if rescales and to_fit else MAX_EXPONENT
-    scale = measure_scale(source, engine, limit) if may_be_unsafe(limit, pivot, weight, sums.sum_xx) else Scale(0, 0)
+    scale = measure_scale(source, engine, limit) if may_be_unsafe(limit, pivot, sums.weight, sums.sum_xx) else UNIT
     if to_fit and any(scale):
         raise ScaleError(*scale)
     if not np.isfinite(sums.sum_xx).all() or scale.rows > 0:
         raise InputError(_invalid_message(source, engine.sum(_count_invalid, source), allow_missing))
-    column_weight = np.maximum(sums.weight, np.finfo(np.float64).tiny)
+    column_weight = np.maximum(sums.present, np.finfo(np.float64).tiny)
     mean = sums.sum_x / column_weight
     variance = np.maximum(sums.sum_xx / column_weight - mean**2, 0.0)
     size = float(np.sqrt(variance.sum()))
     unit = 2.0 ** np.ceil(np.log2(size)) if size > 0 else 1.0
-    return Summary(int(sums.rows), float(weight), pivot + mean, variance, float(unit), int(n_missing))
+    return Summary(int(sums.rows), float(sums.weight), pivot + mean, variance, float(unit), int(sums.n_missing))
 
 
 def check_finite(source: Source, engine: Engine) -> None:
@@ -106,16 +93,14 @@ def _count_not_finite(chunk: Chunk) -> int:
     return int(X.size) - int(np.count_nonzero(np.isfinite(X)))
 
 
-def _missing_moments(pivot: np.ndarray[Any, Any], chunk: Chunk) -> MissingMoments:
+def _missing_moments(pivot: np.ndarray[Any, Any], chunk: Chunk) -> Moments:
     is_present = ~np.isnan(chunk.X)
     if is_present.all():  # the same bits as for rows that must not have missing values
-        sums = _moments(pivot, chunk)
-        return MissingMoments(replace(sums, weight=np.full(len(pivot), sums.weight)), sums.weight, 0, 0)
+        return _moments(pivot, chunk)
     X = np.where(is_present, chunk.X.astype(np.float64) - pivot, 0.0)
     w = chunk.weights
-    moments = Moments(np.count_nonzero(w), w @ is_present, w @ X, w @ X**2)
-    n_missing = is_present.size - np.count_nonzero(is_present)
-    return MissingMoments(moments, w.sum(), n_missing, np.count_nonzero(_is_empty(chunk)))
+    n_missing, n_empty = is_present.size - np.count_nonzero(is_present), np.count_nonzero(_is_empty(chunk))
+    return Moments(np.count_nonzero(w), w.sum(), w @ is_present, w @ X, w @ X**2, n_missing, n_empty)
 
 
 def _is_empty(chunk: Chunk) -> np.ndarray[Any, Any]:
@@ -128,20 +113,21 @@ def _first_empty(chunk: Chunk) -> FirstRow:
     return FirstRow.of(_is_empty(chunk))
 
 
-def _check_missing(source: Source, engine: Engine, result: MissingMoments, needs_values: bool) -> None:
+def _check_missing(source: Source, engine: Engine, result: Moments, needs_values: bool) -> None:
     if result.n_empty:
         n_empty, first = int(result.n_empty), int(engine.sum(_first_empty, source).index)
         rows = f"row {first} of X is" if n_empty == 1 else f"{n_empty} rows of X, the first at index {first}, are"
         raise InputError(f"{rows} NaN in every column: drop {'this row' if n_empty == 1 else 'these rows'}")
-    empty_columns = np.flatnonzero(result.moments.weight == 0)
-    if needs_values and len(empty_columns):
+    empty_columns = np.flatnonzero(result.present == 0)
+    if needs_values and result.n_missing and len(empty_columns):
         names = ", ".join(column_names(source)[j] for j in empty_columns[:5])
         raise InputError(f"Input X contains columns that are NaN in every row: {names}. Drop them")
 
 
 def _moments(pivot: np.ndarray[Any, Any], chunk: Chunk) -> Moments:
     rows = chunk.X.shape[0] if chunk.w is None else np.count_nonzero(chunk.w)
-    return Moments(rows, *kernels.for_centers(chunk.X, 1).moments(chunk.X, chunk.w, pivot))
+    weight, sum_x, sum_xx = kernels.for_centers(chunk.X, 1).moments(chunk.X, chunk.w, pivot)
+    return Moments(rows, weight, weight, sum_x, sum_xx)
 
 
 def _count_invalid(chunk: Chunk) -> InvalidCounts:

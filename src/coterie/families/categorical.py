@@ -9,9 +9,8 @@ from coterie import kernels
 from coterie.core.stored import stored
 from coterie.errors import InputError, ParameterError
 from coterie.families import simplex
-from coterie.families.exponential_family import ConjugateFamily, Sums
 from coterie.families.family import Family, Survey
-from coterie.families.prior import DirichletPrior, Pseudo, as_prior, expected_log_probability, log_dirichlet_size
+from coterie.families.prior import DirichletPrior
 
 MAX_CATEGORIES = 10_000  # maximum number of different values of a column
 
@@ -44,7 +43,7 @@ def _is_consistent(family: dict[str, Any], lengths: dict[str, int]) -> bool:
 
 
 @stored("family.Categorical", attributes="n_categories prior has_missing _levels", check=_is_consistent)
-class Categorical(ConjugateFamily):
+class Categorical(simplex.SimplexFamily):
     r"""Categorical distribution of columns, which are independent within a component.
 
     .. math:: P(x) = \prod_j p_{j x_j}, \quad T(x) = \text{one-hot } x, \quad \hat p_{jc} = n_{jc} / n_j
@@ -83,6 +82,7 @@ class Categorical(ConjugateFamily):
     name = "categorical"
     by_column = True
     weighs_columns = False
+    default_prior = DirichletPrior(1.5)
 
     def __init__(self, n_categories: Any = None, prior: Any = None):
         self.n_categories = n_categories
@@ -177,12 +177,6 @@ class Categorical(ConjugateFamily):
 
     # parameters
 
-    def natural(self, params: CategoryProbabilities) -> np.ndarray:
-        return np.log(params.probability)
-
-    def log_normalizer(self, params: CategoryProbabilities) -> np.ndarray:
-        return np.zeros(len(params.probability))
-
     def n_parameters(self, k: int, params: CategoryProbabilities) -> int:
         return k * (params.probability.shape[1] - len(self._levels))
 
@@ -196,23 +190,6 @@ class Categorical(ConjugateFamily):
         return CategoryProbabilities(
             np.concatenate([simplex.max_likelihood(column) for column in self.split(mean)], axis=1)
         )
-
-    def pseudo(self) -> Pseudo:
-        prior = as_prior(self.prior, DirichletPrior, DirichletPrior(1.5), "Categorical")
-        return Pseudo() if prior is None else Pseudo(0.0, np.asarray(prior.concentration) - 1.0)
-
-    # the posterior: a Dirichlet density for each column
-
-    def _expected_natural(self, stats: Sums) -> tuple[np.ndarray, np.ndarray]:
-        natural = [expected_log_probability(a) for a in self._posterior(stats)]
-        return np.concatenate(natural, axis=1), np.zeros(len(stats.weight))
-
-    def _log_size(self, stats: Sums) -> np.ndarray:
-        return np.sum([log_dirichlet_size(a) for a in self._posterior(stats)], axis=0)
-
-    def _posterior(self, stats: Sums) -> list[np.ndarray]:
-        """The concentration (k, categories) of each column; without a prior, the density is flat."""
-        return self.split(stats.sum_t + self.pseudo().sum_t + 1.0)
 
     # sampling
 

@@ -1,6 +1,6 @@
 """Exponential distribution of independent columns."""
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy import special
@@ -47,6 +47,7 @@ class Exponential(ConjugateFamily):
     """
 
     name = "exponential"
+    powers: ClassVar[dict[str, int]] = {"rate": -1}
     support = "numbers >= 0"
     remedy = "shift or drop them, or use another family (Gaussian)"
     by_column = True

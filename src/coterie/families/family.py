@@ -54,6 +54,8 @@ class Family:
     remedy: ClassVar[str] = "drop those rows, or use another family"
     by_column: ClassVar[bool] = False  # whether columns are independent within a component, so that NaN can be missing
     takes_sparse: ClassVar[bool] = False  # whether rows may be CSR
+    # By parameter, the power of the unit of the rows with which it scales; None if rows cannot be converted.
+    powers: ClassVar[dict[str, int] | None] = None
     starts_smoothed: ClassVar[bool] = False  # whether initialisations use the default prior, because samples are small
     has_missing: bool = False  # whether NaN is a missing value
     prior: Any = None

@@ -1,6 +1,6 @@
 """Gamma distribution of independent columns."""
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import special
@@ -53,6 +53,7 @@ class Gamma(ExponentialFamily):
     """
 
     name = "gamma"
+    powers: ClassVar[dict[str, int]] = {"rate": -1}
     support = "numbers > 0"
     remedy = "drop or shift zeros, or use Exponential, which supports them"
     by_column = True

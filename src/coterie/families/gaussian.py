@@ -2,7 +2,7 @@
 
 from copy import copy
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from coterie.families.exponential_family import ExponentialFamily, Linear, Sums
 from coterie.families.location_scale import LocationScaleFamily
 from coterie.families.normal_posterior import NormalPosterior
 from coterie.families.normal_prior import Penalty, as_penalty
-from coterie.families.scaled_gaussians import LOG_TWO_PI, ScaledGaussians
+from coterie.families.scaled_gaussians import LOG_TWO_PI
 from coterie.families.structures import ALIASES, STRUCTURES, as_structure, separate_covariances
 
 
@@ -64,6 +64,7 @@ class Gaussian(LocationScaleFamily, ExponentialFamily):
     """
 
     name = "gaussian"
+    powers: ClassVar[dict[str, int]] = {"mean": 1, "covariance": 2}
     statistics_per_column = 2
     filler = 0.0
 
@@ -102,15 +103,11 @@ class Gaussian(LocationScaleFamily, ExponentialFamily):
         return packed_moments.products(self.form, X)
 
     def prepare(self, params: Normals) -> Any:
-        return self._scaled_gaussians(params)
+        return self._scaled(params)
 
     def scores(self, prepared: Any, features: Any) -> np.ndarray:
         """Log densities from squared distances; expected log densities from products with the statistics."""
         return super().scores(prepared, features) if isinstance(prepared, Linear) else prepared.scores(features)
-
-    def magnitude(self, params: Normals) -> np.ndarray:
-        gaussians = self._scaled_gaussians(params)
-        return gaussians.magnitude() + self._location_rounding(params.mean, gaussians.factor)
 
     # parameters
 
@@ -119,24 +116,14 @@ class Gaussian(LocationScaleFamily, ExponentialFamily):
         return Normals(means, forms.dense(form, covariances, *means.shape) if form == "tied" else covariances)
 
     def natural(self, params: Normals) -> np.ndarray:
-        return self._scaled_gaussians(params).natural()
+        return self._scaled(params).natural()
 
     def log_normalizer(self, params: Normals) -> np.ndarray:
-        return self._scaled_gaussians(params).log_normalizer()
+        return self._scaled(params).log_normalizer()
 
     def n_parameters(self, k: int, params: Normals) -> int:
         d = params.mean.shape[1]
         return k * d + STRUCTURES[ALIASES[self.form]].n_parameters(k, d)
-
-    def _scaled_gaussians(self, params: Normals) -> ScaledGaussians:
-        return ScaledGaussians.of(
-            self.form, (params.mean - self._origin) / self._unit, params.covariance / self._units()
-        )
-
-    def _units(self) -> Any:
-        if self.form == "full":
-            return np.multiply.outer(self._unit, self._unit)
-        return np.square(self._unit) if self.form == "diag" else np.square(self._unit)[0]
 
     # estimates
 
@@ -151,11 +138,8 @@ class Gaussian(LocationScaleFamily, ExponentialFamily):
         weight = self._divisors(stats.weight)
         penalty, shrinkage = self.penalty, self.penalty.shrinkage
         means = (first + shrinkage * penalty.mean) / (weight + shrinkage)
-        difference = means - penalty.mean
-        floor = penalty.scatter(self.form, k, np.array(k * self._rows))
-        scatter = self._scatter(stats.weight, first, second, means) + floor
-        if shrinkage:
-            scatter = scatter + forms.outer(self.form, np.full(k, shrinkage), difference, difference)
+        scatter = self._scatter(stats.weight, first, second, means)
+        scatter = penalty.with_scatter(scatter, self.form, means, np.array(k * self._rows))
         covariances = separate_covariances(self.form, weight + penalty.rows, scatter, len(self._unit))
         return Normals(self._origin + self._unit * means, covariances * self._units())
 
@@ -166,9 +150,7 @@ class Gaussian(LocationScaleFamily, ExponentialFamily):
         return forms.recentered(self.form, weight[:, 0], first, second, means)
 
     def log_prior(self, params: Normals) -> float:
-        return float(
-            self.penalty.log_density(self._scaled_gaussians(params), self.form, np.array(len(params.mean) * self._rows))
-        )
+        return float(self.penalty.log_density(self._scaled(params), self.form, np.array(len(params.mean) * self._rows)))
 
     def fit_one(self, X: Any, w: np.ndarray) -> Normals:
         exact = copy(self)

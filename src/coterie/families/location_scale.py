@@ -1,58 +1,50 @@
 """Base class of the location-scale families Gaussian and StudentT, which compute with standardised rows."""
 
 from copy import copy
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from coterie.core.arrays import as_float64
-from coterie.families.family import Family, Survey
+from coterie.families.family import Family
 from coterie.families.normal_prior import positive_variances
+from coterie.families.scaled_gaussians import ScaledGaussians
 
 MIN_WEIGHT = 1e-8  # minimum weight of a component in divisions, as a share of the mean component weight
 
 
-@dataclass(frozen=True)
-class Spread(Survey):
-    """Invalid values, and count, mean and variance of the others."""
-
-    count: Any  # (d,)
-    mean: Any  # (d,)
-    squares: Any  # (d,) sums of (x - mean)²
-
-    def _sum_of_others(self, other: Self) -> tuple[Any, ...]:
-        count = self.count + other.count
-        share, difference = other.count / np.maximum(count, 1), other.mean - self.mean
-        squares = self.squares + other.squares + self.count * share * difference**2
-        return count, self.mean + share * difference, squares
-
-
 class LocationScaleFamily(Family):
-    """A family that computes with standardised rows (x - origin) / unit; both come from the survey."""
+    """A family that computes with standardised rows (x - origin) / unit; both come from `in_units`."""
 
     _origin: Any = 0.0  # (d,)
     _unit: Any = 1.0  # (d,)
     _finest: float = 1e-10  # minimum share of the variance of a column; below it, sums of squares are inaccurate
     _rows: float = 1.0  # mean component weight; `reg_covar` is added to the variance of as many rows
 
-    def survey(self, X: Any) -> Spread:
-        invalid = super().survey(X)
-        X = np.where(np.isfinite(X), X, np.nan).astype(np.float64)
-        observed = ~np.isnan(X)
-        count = observed.sum(axis=0)
-        mean = np.where(observed, X, 0.0).sum(axis=0) / np.maximum(count, 1)
-        squares = np.where(observed, (X - mean) ** 2, 0.0).sum(axis=0)
-        return Spread(invalid.n_invalid, invalid.example, count, mean, squares)
-
-    def learned(self, survey: Any, has_missing: bool = False) -> Self:
-        family = super().learned(survey, has_missing)
-        return family.in_units(self._rows, survey.mean, survey.squares / np.maximum(survey.count, 1))
-
     def in_units(self, rows: float, mean: np.ndarray, variance: np.ndarray) -> Self:
         family = copy(self)
         family._rows, family._origin, family._unit = rows, mean, np.sqrt(positive_variances(mean, variance))
         return family
+
+    @property
+    def form(self) -> str:
+        """The form of the scale matrices: 'full', 'diag' or 'spherical'."""
+        raise NotImplementedError
+
+    def _units(self) -> Any:
+        """The units of scale matrices, by form."""
+        if self.form == "full":
+            return np.multiply.outer(self._unit, self._unit)
+        return np.square(self._unit) if self.form == "diag" else np.square(self._unit)[0]
+
+    def _scaled(self, params: Any) -> ScaledGaussians:
+        """Gaussians with these locations and scale matrices, the first two parameters, in the units of the rows."""
+        location, scale = params[:2]
+        return ScaledGaussians.of(self.form, (location - self._origin) / self._unit, scale / self._units())
+
+    def magnitude(self, params: Any) -> np.ndarray:
+        gaussians = self._scaled(params)
+        return gaussians.magnitude() + self._location_rounding(params[0], gaussians.factor)
 
     def in_units_of(self, X: Any, w: np.ndarray) -> Self:
         observed = ~np.isnan(X)

@@ -11,7 +11,7 @@ from coterie.families import simplex
 from coterie.families.counts import CountFamily, dense_blocks, deviances, saturated
 from coterie.families.exponential_family import Linear, Sums, of_stored
 from coterie.families.family import TINY
-from coterie.families.prior import DirichletPrior, Pseudo, as_prior, expected_log_probability, log_dirichlet_size
+from coterie.families.prior import DirichletPrior
 
 
 @stored("parameters.Multinomial")
@@ -21,7 +21,7 @@ class Shares(NamedTuple):
 
 
 @stored("family.Multinomial", attributes="prior has_missing _large")
-class Multinomial(CountFamily):
+class Multinomial(CountFamily, simplex.SimplexFamily):
     r"""Multinomial distribution of counts, given the total of each row; for words of texts or species of sites.
 
     .. math:: P(x) = \frac{(\sum_j x_j)!}{\prod_j x_j!} \prod_j p_j^{x_j}, \quad T(x) = x, \quad
@@ -52,6 +52,7 @@ class Multinomial(CountFamily):
     name = "multinomial"
     remedy = "round or drop them"
     starts_smoothed = True
+    default_prior = DirichletPrior(1.1)
 
     # density
 
@@ -79,12 +80,6 @@ class Multinomial(CountFamily):
 
     # parameters
 
-    def natural(self, params: Shares) -> np.ndarray:
-        return np.log(params.probability)
-
-    def log_normalizer(self, params: Shares) -> np.ndarray:
-        return np.zeros(len(params.probability))
-
     def n_parameters(self, k: int, params: Shares) -> int:
         return k * (params.probability.shape[1] - 1)
 
@@ -102,22 +97,6 @@ class Multinomial(CountFamily):
 
     def from_means(self, mean: np.ndarray) -> Shares:
         return Shares(simplex.max_likelihood(mean), np.maximum(mean, 0.0).sum(axis=1))
-
-    def pseudo(self) -> Pseudo:
-        prior = as_prior(self.prior, DirichletPrior, DirichletPrior(1.1), "Multinomial")
-        return Pseudo() if prior is None else Pseudo(0.0, np.asarray(prior.concentration) - 1.0)
-
-    # the posterior: a Dirichlet density
-
-    def _expected_natural(self, stats: Sums) -> tuple[np.ndarray, np.ndarray]:
-        return expected_log_probability(self._posterior(stats)), np.zeros(len(stats.weight))
-
-    def _log_size(self, stats: Sums) -> np.ndarray:
-        return log_dirichlet_size(self._posterior(stats))
-
-    def _posterior(self, stats: Sums) -> np.ndarray:
-        """The concentration (k, d); without a prior, the density is flat."""
-        return stats.sum_t + self.pseudo().sum_t + 1.0
 
     # sampling
 

@@ -84,6 +84,14 @@ class Penalty:
         added = total.reshape(shape) / k * forms.constant(form, k, np.diag(self.floor))
         return added if self.scale is None else added + forms.constant(form, k, np.reshape(self.scale, (d, d)))
 
+    def with_scatter(self, scatter: Any, form: str, means: np.ndarray, total: np.ndarray) -> np.ndarray:
+        """The `scatter` of components with these means (..., k, d), and that of the prior."""
+        scatter = scatter + self.scatter(form, means.shape[-2], total)
+        if not self.shrinkage:
+            return scatter
+        offset = means - self.mean
+        return scatter + forms.outer(form, np.full(means.shape[:-1], self.shrinkage), offset, offset)
+
     def moved(self, shift: np.ndarray, scale: np.ndarray) -> "Penalty":
         """The same prior for rows (x - shift) / scale."""
         matrix = None if self.scale is None else self.scale / np.outer(scale, scale)
@@ -96,10 +104,7 @@ class Penalty:
 
     def log_density(self, c: Any, form: str, total: np.ndarray) -> np.ndarray:
         """The log density at the components `c`, for rows with the weight `total` (...)."""
-        scatter = self.scatter(form, c.weights.shape[-1], total)
-        if self.shrinkage:
-            difference = c.means - self.mean
-            scatter = scatter + forms.outer(form, np.full(c.weights.shape, self.shrinkage), difference, difference)
+        scatter = self.with_scatter(0.0, form, c.means, total)
         density = self.rows * c.log_det.sum(axis=-1) - 0.5 * forms.mahalanobis(form, c.factor, scatter)
         if np.all(np.asarray(self.concentration) == 1.0):
             return density

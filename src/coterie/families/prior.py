@@ -116,16 +116,6 @@ def log_gamma_size(shape: np.ndarray, rate: np.ndarray) -> np.ndarray:
     return special.gammaln(shape) - shape * np.log(rate)
 
 
-def log_dirichlet_size(concentration: np.ndarray) -> np.ndarray:
-    """The log normalising constants of Dirichlet densities with these concentrations (k, m)."""
-    return special.gammaln(concentration).sum(axis=1) - special.gammaln(concentration.sum(axis=1))
-
-
-def expected_log_probability(concentration: np.ndarray) -> np.ndarray:
-    """The expected log probabilities of Dirichlet densities with these concentrations (k, m)."""
-    return special.digamma(concentration) - special.digamma(concentration.sum(axis=1, keepdims=True))
-
-
 def _check(prior: str, name: str, value: Any, above: bool) -> None:
     numbers = as_numbers(f"{prior}: {name}", value, "a number, or one per column")
     if not np.isfinite(numbers).all() or (numbers < 0).any() or (above and (numbers == 0).any()):

@@ -58,8 +58,7 @@ class Product(Family):
     _groups: list[tuple[Family, Any]]
 
     def __init__(self, groups: Any, table: Any = None):
-        self.groups = groups
-        self.table = table
+        self.groups, self.table = groups, table
 
     # groups of columns
 
@@ -96,6 +95,9 @@ class Product(Family):
 
     def in_units(self, rows: float, mean: np.ndarray, variance: np.ndarray) -> Self:
         return self.with_families(lambda family, columns: family.in_units(rows, mean[columns], variance[columns]))
+
+    def in_units_of(self, X: Any, w: np.ndarray) -> Self:
+        return self.with_families(lambda family, columns: family.in_units_of(X[:, columns], w))
 
     @property
     def by_column(self) -> bool:  # type: ignore[override]

@@ -1,7 +1,7 @@
 """Multivariate Student's t distribution."""
 
 from copy import copy
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -69,11 +69,16 @@ class StudentT(LocationScaleFamily):
     """
 
     name = "student_t"
+    powers: ClassVar[dict[str, int]] = {"location": 1, "scale": 2}
 
     def __init__(self, dof: Any = None, structure: str = "full", reg_covar: float = 1e-6):
         self.dof = dof
         self.structure = structure
         self.reg_covar = reg_covar
+
+    @property
+    def form(self) -> str:
+        return self.structure
 
     # density
 
@@ -97,23 +102,9 @@ class StudentT(LocationScaleFamily):
 
     def prepare(self, params: StudentTParameters) -> Prepared:
         k, d = params.location.shape
-        f = self._factors(params)
-        gaussians = Gaussians(self.structure, np.zeros(k), self._place(params), f.factor, np.zeros(d))
+        f = self._scaled(params)
+        gaussians = Gaussians(self.structure, np.zeros(k), f.means, f.factor, np.zeros(d))
         return Prepared(gaussians, params.dof, f.log_det, student_t_em.log_constant(params.dof, d) + f.log_det)
-
-    def _place(self, params: StudentTParameters) -> np.ndarray:
-        return (params.location - self._origin) / self._unit
-
-    def _factors(self, params: StudentTParameters) -> forms.Factors:
-        return forms.factors(self.structure, params.scale / self._units(), *params.location.shape)
-
-    def _units(self) -> np.ndarray:
-        return np.multiply.outer(self._unit, self._unit) if self.structure == "full" else np.square(self._unit)
-
-    def magnitude(self, params: StudentTParameters) -> np.ndarray:
-        f = self._factors(params)
-        thin = params.location.shape[1] * forms.magnitude(self.structure, f)
-        return thin + self._location_rounding(params.location, f.factor)
 
     def n_parameters(self, k: int, params: StudentTParameters) -> int:
         d = params.location.shape[1]
@@ -155,8 +146,8 @@ class StudentT(LocationScaleFamily):
 
     def _bounds(self, params: StudentTParameters, stats: StudentTSums) -> np.ndarray:
         """A lower bound of the sum of w r log p(x) over the rows (k,); exact if E[u] was computed with `params`."""
-        d, f = params.location.shape[1], self._factors(params)
-        scatter = forms.recentered(self.structure, stats.sum_u, stats.sum_ux, stats.sum_uxx, self._place(params))
+        d, f = params.location.shape[1], self._scaled(params)
+        scatter = forms.recentered(self.structure, stats.sum_u, stats.sum_ux, stats.sum_uxx, f.means)
         gaussian = stats.weight * (f.log_det - 0.5 * d * np.log(2.0 * np.pi)) + 0.5 * d * stats.sum_log_u
         return gaussian - 0.5 * forms.traces(f.factor, scatter) + student_t_em.log_density(stats, params.dof)
 
@@ -188,7 +179,7 @@ class StudentT(LocationScaleFamily):
 
     def _log_priors(self, params: StudentTParameters) -> np.ndarray:
         """The log density of the prior that is equivalent to the regularisation (k,)."""
-        return -0.5 * forms.traces(self._factors(params).factor, self._floor(params.location.shape[1]))
+        return -0.5 * forms.traces(self._scaled(params).factor, self._floor(params.location.shape[1]))
 
     def fit_one(self, X: Any, w: np.ndarray) -> StudentTParameters:
         """Fit one component. With all rows available, the degrees of freedom are optimal in every step [2]_.

@@ -1,7 +1,7 @@
 """Von Mises-Fisher distribution of directions."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
@@ -75,6 +75,7 @@ class VonMisesFisher(ExponentialFamily):
     """
 
     name = "von_mises_fisher"
+    powers: ClassVar[dict[str, int]] = {}  # directions have no unit
     takes_sparse = True
 
     # density

@@ -34,6 +34,7 @@ from coterie.kmeans.bisecting_tree import Growth, Tree, TreeModel
 from coterie.kmeans.center_estimator import check_enough_rows
 
 REMEDY = "use float32 rows, a sample of the rows, or method='bisecting', which needs no distances"
+OF_BISECTIONS = ("init", "n_init", "bisecting_strategy", "n_jobs", "random_state")  # options of method='bisecting'
 
 
 @stored(
@@ -225,13 +226,7 @@ class DivisiveClustering(TreeEstimator):
     def _fit_bisecting(self, X: Any, sample_weight: Any) -> Self:
         n_clusters, threshold = self._stopping_rule()
         self._check_euclidean()
-        bisections = Bisections(
-            init=self.init,
-            n_init=self.n_init,
-            bisecting_strategy=self.bisecting_strategy,
-            n_jobs=self.n_jobs,
-            random_state=self.random_state,
-        )
+        bisections = Bisections(**{name: getattr(self, name) for name in OF_BISECTIONS})
         max_clusters, min_height = (None, 0.0) if self.compute_full_tree else (n_clusters, threshold or 0.0)
         splits = bisections.split(X, sample_weight, n_clusters, max_clusters, min_height)
         exponent = bisections.height_exponent

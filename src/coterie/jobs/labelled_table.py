@@ -14,9 +14,7 @@ from coterie.data.tables.suffixes import TEXT
 from coterie.data.tables.writer import LABELS_ONLY, write
 from coterie.errors import ParameterError
 from coterie.preparation.column_selection import LABEL
-from coterie.preparation.preparation import PreparedRows
-
-BLOCK_ROWS = 8192
+from coterie.preparation.preparation import BLOCK_ROWS, PreparedRows
 
 Columns = Mapping[str, NDArray[Any]]
 

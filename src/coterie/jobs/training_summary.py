@@ -12,11 +12,10 @@ from coterie.core.protocols import can_predict
 from coterie.core.training_summary import TrainingSummary
 from coterie.data.row_sample import sample_rows
 from coterie.preparation.fit_preparation import PreparedTable
-from coterie.preparation.preparation import PreparedRows
+from coterie.preparation.preparation import BLOCK_ROWS, PreparedRows
 from coterie.preparation.scaling import quantiles
 from coterie.report.formatting import number
 
-BLOCK_ROWS = 8192
 PROBABILITIES = tuple(np.linspace(0.0, 1.0, 11).tolist())
 MEDIAN, MAX = 5, 10  # of PROBABILITIES
 QUANTILE_ROWS = 100_000  # rows whose quantiles are computed

@@ -130,12 +130,15 @@ class CenterEstimator(Traced, Partitional):
         return checked_options(self)
 
 
-def checked_options(estimator: Partitional) -> tuple[int, int, Callback]:
-    """`n_init`, `max_iter` and the callback of an estimator, after a check of the options that all have."""
+def checked_options(estimator: Partitional, if_random: int = 10) -> tuple[int, int, Callback]:
+    """`n_init`, `max_iter` and the callback of an estimator, after a check of the options that all have.
+
+    `n_init='auto'` is `if_random` for random initialisations.
+    """
     whole_number("n_clusters", estimator.n_clusters, 1)
     not_negative("tol", estimator.tol)
     callback = callbacks(estimator.callback, estimator.verbose)
-    n_init = starts(estimator.init, estimator.n_init, if_random=10)
+    n_init = starts(estimator.init, estimator.n_init, if_random)
     return n_init, whole_number("max_iter", estimator.max_iter, 1), callback
 
 

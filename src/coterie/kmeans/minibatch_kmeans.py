@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from coterie import interrupts
-from coterie.base import CENTERS_STORED, Partitional, Summary, callbacks, in_memory
+from coterie.base import CENTERS_STORED, Partitional, Summary, in_memory
 from coterie.core import loop, online
 from coterie.core.arguments import as_rng, not_negative, whole_number
 from coterie.core.arrays import as_dense
@@ -24,9 +24,9 @@ from coterie.core.protocols import Chunk, Engine, Source
 from coterie.core.scale import LENGTHS, SQUARES, Powers
 from coterie.core.stored import stored
 from coterie.errors import ScaleError
-from coterie.kmeans.center_estimator import check_enough_rows
+from coterie.kmeans.center_estimator import check_enough_rows, checked_options
 from coterie.kmeans.lloyd import Lloyd, warn_of_empty_clusters
-from coterie.seeding import check_start, starts
+from coterie.seeding import check_start
 from coterie.traces import Traced
 
 
@@ -247,16 +247,14 @@ class MiniBatchKMeans(Traced, Partitional):
         return self._in_fitted_units(self.cluster_centers_)
 
     def _check_options(self) -> tuple[int, Any]:
-        whole_number("n_clusters", self.n_clusters, 1)
-        whole_number("max_iter", self.max_iter, 1)
+        n_init, _, callback = checked_options(self, if_random=3)
         whole_number("batch_size", self.batch_size, 1)
-        not_negative("tol", self.tol)
         not_negative("reassignment_ratio", self.reassignment_ratio)
         if self.max_no_improvement is not None:
             whole_number("max_no_improvement", self.max_no_improvement, 0)
         if self.init_size is not None:
             whole_number("init_size", self.init_size, self.n_clusters)
-        return starts(self.init, self.n_init, if_random=3), callbacks(self.callback, self.verbose)
+        return n_init, callback
 
 
 def full_models(

@@ -18,8 +18,11 @@ from coterie.core.scale import Powers, Scale, times_power
 from coterie.core.search import kind_of
 from coterie.errors import InputError, ParameterError, ScaleError
 from coterie.mixture import parameter_checks
+from coterie.mixture.degeneracy import degeneracy_of_fit
 from coterie.mixture.em import FAR_ROW
+from coterie.mixture.gaussian_em import GaussianEM
 from coterie.mixture.history import LikelihoodRecorder, Recorder
+from coterie.mixture.starts import METHODS, Start
 from coterie.traces import Traced
 
 
@@ -27,8 +30,8 @@ from coterie.traces import Traced
 class BaseMixture(Traced, DensityMixin, Estimator):
     """The options and the fit of all mixtures, and methods that follow from posterior probabilities.
 
-    A subclass builds its model, an `EM`, in `_new_model`, defines the initialisation in `_start`, and sets fitted
-    attributes in `_publish` and `_store_result`. Parameters are stored as `_components`, the model as `_fitted_model`.
+    A subclass builds its model, an `EM`, in `_new_model`, and sets fitted attributes in `_publish` and `_store_result`.
+    Parameters are stored as `_components`, the model as `_fitted_model`.
     """
 
     n_components: Any = 1
@@ -218,6 +221,7 @@ class BaseMixture(Traced, DensityMixin, Estimator):
     # defined by subclasses
 
     _recorder_type: ClassVar[type[Recorder]] = LikelihoodRecorder
+    _init_methods: ClassVar[tuple[str, ...]] = METHODS
     _extrapolates: ClassVar[bool] = False  # whether `tol` is always compared with the increase still to come
 
     def _model(
@@ -231,7 +235,19 @@ class BaseMixture(Traced, DensityMixin, Estimator):
 
     def _start(self, model: Any, X: Any, sample_weight: Any, rows: int, known: Any) -> Any:
         """Initial parameters, or a function of (model, source, engine, rng) that returns them."""
-        raise NotImplementedError
+        if self._is_warm:
+            return self._warm_start(model)
+        start = self.init_params if known is None or known.min() < 0 else known  # if all are known, there is no search
+        if isinstance(start, str):
+            return Start(start, self.search)
+        return self._from_responsibilities(model, X, sample_weight, rows, start)
+
+    def _warm_start(self, model: Any) -> Any:
+        """The parameters of the previous fit; an error if it has other components or columns."""
+        before, shape = self._fitted_model, (self.n_components, len(model.origin))
+        is_same = self._components.means.shape == shape and before.structure == model.structure
+        self._check_warm_start(is_same, "other columns, n_components or covariance_type")
+        return self._components
 
     def _publish(self, model: Any, params: Any, dtype: Any) -> None:
         """Set the fitted attributes that depend on the parameters."""
@@ -243,8 +259,9 @@ class BaseMixture(Traced, DensityMixin, Estimator):
 
     @staticmethod
     def _rank(model: Any, rows: int, result: loop.Fit) -> Any:
-        """Sort key of restarts, the best first."""
-        return result.objective
+        """Sort key of restarts, the best first: Gaussian components on hardly any rows come last."""
+        is_gaussian = type(model) is GaussianEM  # not a posterior, whose prior excludes such components
+        return (degeneracy_of_fit(model, rows, result.params), result.objective) if is_gaussian else result.objective
 
     # checks
 
@@ -259,6 +276,8 @@ class BaseMixture(Traced, DensityMixin, Estimator):
         """Check the options of all mixtures; return `n_init` and `max_iter`."""
         whole_number("n_components", self.n_components, 1)
         kind_of(self.search)
+        if isinstance(self.init_params, str):
+            one_of("init_params", self.init_params, self._init_methods)
         not_negative("tol", self.tol)
         callbacks(self.callback, self.verbose)
         return whole_number("n_init", self.n_init, 1), whole_number("max_iter", self.max_iter, 0)

@@ -21,9 +21,8 @@ from coterie.families.structures import as_structure
 from coterie.kernels.plain.gaussian import Gaussians
 from coterie.mixture import parameter_checks
 from coterie.mixture.base_mixture import BaseMixture
-from coterie.mixture.gaussian_em import BY_FORM, GaussianStats, fitted_arrays, has_covariances_of_structure
+from coterie.mixture.gaussian_em import BY_FORM, POWERS, GaussianStats, fitted_arrays, has_covariances_of_structure
 from coterie.mixture.history import BoundRecorder
-from coterie.mixture.starts import METHODS, Start
 from coterie.mixture.variational import Dirichlet, NormalWishart, Posterior, StickBreaking, VariationalGaussians
 
 MIXING: dict[str, type[Dirichlet] | type[StickBreaking]] = {
@@ -174,14 +173,7 @@ class BayesianGaussianMixture(BaseMixture):
     _sparse = False
     _has_lengths = True
     _counts_rows = True
-    _powers: ClassVar[dict[str, Powers]] = {
-        "means_": LENGTHS,
-        "mean_prior_": LENGTHS,
-        "covariances_": Powers(2, 0),
-        "covariance_prior_": Powers(2, 0),
-        "precisions_": Powers(-2, 0),
-        "precisions_cholesky_": Powers(-1, 0),
-    }
+    _powers: ClassVar[dict[str, Powers]] = {**POWERS, "mean_prior_": LENGTHS, "covariance_prior_": Powers(2, 0)}
     _powers_of_options: ClassVar[dict[str, int]] = {"mean_prior": 1, "covariance_prior": 2}
 
     def _rescale_sums(self, X: Any, sample_weight: Any) -> None:
@@ -270,18 +262,11 @@ class BayesianGaussianMixture(BaseMixture):
         variance = summary.variance * summary.weight / rows
         return np.diag(variance if form == "diag" else np.full(d, variance.mean()))
 
-    def _start(self, model: VariationalGaussians, X: Any, sample_weight: Any, rows: int, known: Any) -> Any:
-        """The initial posterior, or a function that computes an initial Gaussian mixture."""
-        k, d = self.n_components, len(model.origin)
-        if self._is_warm:
-            is_same = self._components.means.shape == (k, d) and self._fitted_model.structure == model.structure
-            self._check_warm_start(is_same, "other columns, n_components or covariance_type")
-            is_same = self._components.concentration.shape == model.mixing.posterior(np.zeros(k)).shape
-            self._check_warm_start(is_same, "another weight_concentration_prior_type")
-            return self._components
-        if isinstance(self.init_params, str):
-            return Start(self.init_params, self.search)
-        return self._from_responsibilities(model, X, sample_weight, rows, self.init_params)
+    def _warm_start(self, model: VariationalGaussians) -> Posterior:
+        posterior: Posterior = super()._warm_start(model)
+        is_same = posterior.concentration.shape == model.mixing.posterior(np.zeros(self.n_components)).shape
+        self._check_warm_start(is_same, "another weight_concentration_prior_type")
+        return posterior
 
     def _publish(self, model: VariationalGaussians, c: Posterior, dtype: Any) -> None:
         self._components, self._fitted_model = c, replace(model, start=None)
@@ -299,8 +284,6 @@ class BayesianGaussianMixture(BaseMixture):
     def _check_options(self) -> tuple[int, int]:
         one_of("covariance_type", self.covariance_type, FORMS)
         one_of("weight_concentration_prior_type", self.weight_concentration_prior_type, tuple(MIXING))
-        if isinstance(self.init_params, str):
-            one_of("init_params", self.init_params, METHODS)
         not_negative("reg_covar", self.reg_covar)
         for name in ("weight_concentration_prior", "mean_precision_prior", "degrees_of_freedom_prior"):
             value = getattr(self, name)

@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from coterie.base import Summary, callbacks
-from coterie.core import loop
 from coterie.core.arguments import as_rng, not_negative, one_of, whole_number
 from coterie.core.arrays import is_sparse
 from coterie.core.attachments import detach
@@ -21,7 +20,6 @@ from coterie.families import CLASSES, Family, Product, as_family, forms
 from coterie.families.frame_columns import product_of
 from coterie.mixture import dirichlet_process, parameter_checks, starts
 from coterie.mixture.base_mixture import MixtureEstimator
-from coterie.mixture.degeneracy import degeneracy_of_fit
 from coterie.mixture.family_em import MixtureEM
 from coterie.mixture.gaussian_em import GaussianEM, has_covariances_of_structure
 from coterie.mixture.gaussian_mixture import GaussianMixture
@@ -30,14 +28,6 @@ from coterie.mixture.history import BoundRecorder
 ONLY_AUTO = ("counts_", "moves_", "n_components_")  # attributes of a fit with n_components='auto' alone
 ONLY_FIXED = ("_batches", "_state")  # attributes of a fit with a fixed number of components alone
 CHUNK_VALUES = 1 << 18  # approximate number of stored values in a chunk of sparse rows
-
-POWERS: dict[str, dict[str, int]] = {  # by family and parameter: the power of the unit of the rows with which it scales
-    "gaussian": {"mean": 1, "covariance": 2},
-    "student_t": {"location": 1, "scale": 2},
-    "exponential": {"rate": -1},
-    "gamma": {"rate": -1},
-    "von_mises_fisher": {},  # of directions, which have no unit
-}
 
 
 def _is_consistent(model: dict[str, Any], lengths: dict[str, int]) -> bool:
@@ -258,7 +248,7 @@ class Mixture(MixtureEstimator):
             source, engine, summary = self._open(X, sample_weight, first=True)
         except ScaleError as error:
             return self._fit_rescaled(error, X, sample_weight)
-        family = self._learned.in_units(1.0, summary.mean, summary.variance)
+        family = self._learned = self._learned.in_units(1.0, summary.mean, summary.variance)
         rng, store = as_rng(self.random_state), self._store(source, engine)
         if store is not None:
             rng = store.initial_rng(rng)
@@ -310,11 +300,11 @@ class Mixture(MixtureEstimator):
     @property
     def _length_columns(self) -> Any:
         indices = np.arange(self.n_features_in_)
-        return np.concatenate([indices[:0], *(indices[columns] for family, columns in self._groups if _powers(family))])
+        return np.concatenate([indices[:0], *(indices[columns] for family, columns in self._groups if family.powers)])
 
     @property
     def _has_lengths(self) -> bool:
-        return all(family.name in POWERS and self._has_relative_prior(family) for family, _ in self._groups)
+        return all(family.powers is not None and self._has_relative_prior(family) for family, _ in self._groups)
 
     def _has_relative_prior(self, family: Family) -> bool:
         """Whether the prior of a family, if it has one, is in units of the rows; n_components='auto' needs one."""
@@ -408,33 +398,19 @@ class Mixture(MixtureEstimator):
 
     def _new_model(self, summary: Summary, dtype: Any, source: Any, engine: Any) -> Any:
         concentration = parameter_checks.concentration(self.concentration, self.n_components)
-        if self._learned.name == "gaussian":
-            model = self._as_gaussians(self._learned)._model(summary, dtype)
+        family = self._learned.in_units(summary.weight / self.n_components, summary.mean, summary.variance)
+        self._learned = family
+        if family.name == "gaussian":
+            model = self._as_gaussians(family)._model(summary, dtype)
             if np.all(concentration == 1.0):
                 return model
             return replace(model, penalty=replace(model.penalty, concentration=concentration))
-        family = self._learned.in_units(summary.weight / self.n_components, summary.mean, summary.variance)
         return MixtureEM(self.n_components, family, concentration, e_step_kind=self.e_step, tol=float(self.tol))
 
     def _as_gaussians(self, family: Any) -> GaussianMixture:
         """The equivalent `GaussianMixture`, for a Gaussian family."""
-        return GaussianMixture(
-            self.n_components,
-            covariance_type=family.structure,
-            e_step=self.e_step,
-            reg_covar=family.reg_covar,
-            prior=family.prior,
-            tol=self.tol,
-            missing=self.missing,
-        )
-
-    def _start(self, model: Any, X: Any, sample_weight: Any, rows: int, known: Any) -> Any:
-        if self._is_warm:
-            return self._warm_start(model)
-        start = self.init_params if known is None or known.min() < 0 else known  # if all are known, there is no search
-        if isinstance(start, str):
-            return starts.Start(start, self.search)
-        return self._from_responsibilities(model, X, sample_weight, rows, start)
+        same = {name: getattr(self, name) for name in ("n_components", "e_step", "tol", "missing")}
+        return GaussianMixture(**same, covariance_type=family.structure, reg_covar=family.reg_covar, prior=family.prior)
 
     def _warm_start(self, model: Any) -> Any:
         is_same = len(self._components.weights) == self.n_components and self.n_features_in_ == self._width
@@ -462,26 +438,13 @@ class Mixture(MixtureEstimator):
         rows = self.family_.restore(rows)
         return rows if self._table is None else self._table.decode(rows), labels
 
-    @staticmethod
-    def _rank(model: Any, rows: int, result: loop.Fit) -> Any:
-        if isinstance(model, GaussianEM):
-            return degeneracy_of_fit(model, rows, result.params), result.objective
-        return result.objective
-
-    def _check_options(self) -> tuple[int, int]:
-        if isinstance(self.init_params, str):
-            is_gaussian = as_family(self.family).name == "gaussian"
-            one_of("init_params", self.init_params, starts.METHODS if is_gaussian else starts.FAMILY_METHODS)
-        return super()._check_options()
+    @property
+    def _init_methods(self) -> tuple[str, ...]:  # type: ignore[override]
+        return starts.METHODS if as_family(self.family).name == "gaussian" else starts.FAMILY_METHODS
 
 
 def _survey(family: Family, chunk: Chunk) -> Any:
     return family.survey(chunk.X).in_main_memory()
-
-
-def _powers(family: Family) -> dict[str, int]:
-    """The parameters of a family that scale with the rows, and their powers."""
-    return POWERS.get(family.name or "", {})
 
 
 def _in_units(family: Family, parts: Any, scale: Scale) -> Any:
@@ -490,7 +453,7 @@ def _in_units(family: Family, parts: Any, scale: Scale) -> Any:
         values = parts.values() if isinstance(parts, dict) else parts
         converted = [_in_units(each, part, scale) for (each, _), part in zip(family.families, values, strict=True)]
         return dict(zip(parts, converted, strict=True)) if isinstance(parts, dict) else tuple(converted)
-    powers = {name: Powers(power, 0) for name, power in _powers(family).items()}
+    powers = {name: Powers(power, 0) for name, power in (family.powers or {}).items()}
     return parts._replace(**multiplied({name: getattr(parts, name) for name in powers}, powers, scale))
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from coterie import kernels
 from coterie.core.protocols import Chunk, Engine, Source
+from coterie.core.scale import LENGTHS, Powers
 from coterie.core.stats import Stats
 from coterie.core.stored import stored
 from coterie.families import forms
@@ -59,6 +60,14 @@ class Components(NamedTuple):
     steps: int = 0  # number of M-steps so far
     reseeds: np.ndarray | int = 0  # (k,) number of times that each component was reseeded
     events: tuple[Event, ...] = ()  # of the last step
+
+
+POWERS = {  # of the unit of the rows, with which fitted arrays scale
+    "means_": LENGTHS,
+    "covariances_": Powers(2, 0),
+    "precisions_": Powers(-2, 0),
+    "precisions_cholesky_": Powers(-1, 0),
+}
 
 
 def fitted_arrays(form: str, c: Any) -> dict[str, np.ndarray]:
@@ -165,10 +174,7 @@ class GaussianEM(EM):
         if "covariances" in self.fixed:
             return c._replace(weights=weights, means=means, steps=c.steps + 1, events=())
         scatter = forms.recentered(self.form, stats.weight, stats.sum_dx, stats.sum_dxx, step)
-        scatter = scatter + self.penalty.scatter(self.form, k, total)
-        if self.penalty.shrinkage:
-            offset = means - self.penalty.mean
-            scatter = scatter + forms.outer(self.form, np.full(weight.shape, self.penalty.shrinkage), offset, offset)
+        scatter = self.penalty.with_scatter(scatter, self.form, means, total)
         matrices, orientation = covariances(
             self.structure, weight + self.penalty.rows, scatter, c.orientation, d=d, sweeps=self.sweeps,
             is_floored=self._penalty_share > ABOVE_FLOOR * FLOOR and not self.penalty.shrinkage,

@@ -9,18 +9,16 @@ from scipy import optimize, special
 from sklearn.utils.validation import check_is_fitted
 
 from coterie.base import Summary
-from coterie.core import loop
-from coterie.core.arguments import not_negative, one_of
-from coterie.core.scale import LENGTHS, Powers, in_type
+from coterie.core.arguments import not_negative
+from coterie.core.scale import in_type
 from coterie.core.stored import stored
 from coterie.errors import ParameterError
 from coterie.families.normal_prior import as_penalty, positive_variances
 from coterie.families.structures import Structure, as_structure
-from coterie.mixture import parameter_checks
+from coterie.mixture import gaussian_em, parameter_checks
 from coterie.mixture.base_mixture import MixtureEstimator
-from coterie.mixture.degeneracy import degeneracy_of_fit
 from coterie.mixture.gaussian_em import BY_FORM, Components, GaussianEM, fitted_arrays, has_covariances_of_structure
-from coterie.mixture.starts import METHODS, Start
+from coterie.mixture.starts import Start
 
 ROTATED = frozenset(["EEV", "VEV", "EVE", "VVE"])  # structures that compare eigenvalues of components
 MAX_RATIO = 1e6  # of the standard deviations of columns; the squares of more are rounding errors beside each other
@@ -168,12 +166,7 @@ class GaussianMixture(MixtureEstimator):
 
     _sparse = False
     _has_lengths = True
-    _powers: ClassVar[dict[str, Powers]] = {
-        "means_": LENGTHS,
-        "covariances_": Powers(2, 0),
-        "precisions_": Powers(-2, 0),
-        "precisions_cholesky_": Powers(-1, 0),
-    }
+    _powers = gaussian_em.POWERS
     _powers_of_options: ClassVar[dict[str, int]] = {"means_init": 1, "precisions_init": -2}
 
     def impute(self, X: Any) -> Any:
@@ -226,18 +219,16 @@ class GaussianMixture(MixtureEstimator):
         )
 
     def _start(self, model: GaussianEM, X: Any, sample_weight: Any, rows: int, known: Any) -> Any:
-        k, d = self.n_components, len(model.origin)
-        if self._is_warm:
-            is_same = self._components.means.shape == (k, d) and self._fitted_model.structure == model.structure
-            self._check_warm_start(is_same, "other columns, n_components or covariance_type")
-            return self._components._replace(reseeds=0, events=())
-        parts = self._initial_parts(model)
+        parts = {} if self._is_warm else self._initial_parts(model)
         if len(parts) == 3:
             return model.components(parts["weights"], parts["means"], parts["covariances"])
-        start = self.init_params if known is None or known.min() < 0 else known  # if all are known, there is no search
-        if isinstance(start, str):
-            return Start(start, self.search, tuple(parts.items()))
-        return model.with_parts(self._from_responsibilities(model, X, sample_weight, rows, start), parts)
+        start = super()._start(model, X, sample_weight, rows, known)
+        if isinstance(start, Start):
+            return replace(start, given=tuple(parts.items()))
+        return model.with_parts(start, parts)
+
+    def _warm_start(self, model: GaussianEM) -> Components:
+        return super()._warm_start(model)._replace(reseeds=0, events=())
 
     def _initial_parts(self, model: GaussianEM) -> dict[str, np.ndarray]:
         """Weights, means and covariances from `weights_init`, `means_init` and `precisions_init`."""
@@ -271,13 +262,7 @@ class GaussianMixture(MixtureEstimator):
             )
         return self._components
 
-    @staticmethod
-    def _rank(model: GaussianEM, rows: int, result: loop.Fit) -> tuple[int, float]:
-        return degeneracy_of_fit(model, rows, result.params), result.objective
-
     def _check_options(self) -> tuple[int, int]:
-        if isinstance(self.init_params, str):
-            one_of("init_params", self.init_params, METHODS)
         not_negative("reg_covar", self.reg_covar)
         return super()._check_options()
 

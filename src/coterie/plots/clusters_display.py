@@ -9,6 +9,7 @@ from coterie.core.arguments import in_order, one_of
 from coterie.core.arrays import Array
 from coterie.core.formatting import count, truncate
 from coterie.core.protocols import can_predict
+from coterie.core.rounding import OF_SUMS
 from coterie.distances import pairwise
 from coterie.errors import InputError, ParameterError
 from coterie.kmeans.metric_of_model import metric_of
@@ -264,7 +265,6 @@ def voronoi(model: Any, X: Any, *, columns: Any = None, sample_weight: Any = Non
 # Heat map of the means of clusters.
 
 MAX_COLUMNS = 30  # that are drawn
-ROUNDING = 1e-12  # means below this share of the standard deviation are rounding errors
 MAX_NUMBERS = 240  # with more cells, no numbers are written
 FULL = 2.0  # standard deviations with the strongest colour
 DARK = "#222222"  # colour of numbers on light cells
@@ -293,7 +293,7 @@ class ProfilesDisplay(RowsDisplay):
         scores = np.nan_to_num(np.divide(means - rows.mean, deviation, out=np.zeros_like(means), where=varies))
         order = np.argsort(-np.abs(scores).max(axis=0, initial=0.0), kind="stable")
         names = [groups.names[j] for j in nonempty]
-        means = np.where(np.abs(means) <= ROUNDING * deviation, 0.0, means)
+        means = np.where(np.abs(means) <= OF_SUMS * deviation, 0.0, means)
         chosen = order[:MAX_COLUMNS] if len(order) > MAX_COLUMNS else np.arange(len(order))
         return cls(names, groups.sizes[nonempty], rows.columns, means, scores, chosen, rows.w is not None, rows.missing)
 

@@ -25,6 +25,7 @@ FILL_VALUES = {  # strategies of SimpleImputer in scikit-learn
     "median": "the median of the column",
     "most_frequent": "the most frequent value of the column",
 }
+BLOCK_ROWS = 8192  # prepared rows for which a method of a model is called at a time
 
 Mask = NDArray[np.bool_]
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie import machine
 from coterie.preparation import Scale
 
 BLOCK = 1 << 24  # bytes of rows processed together
@@ -93,14 +94,18 @@ def _in_range(X: Matrix, compute: Callable[["Exponents | None"], Vector], minimu
     return scaled
 
 
-def extremes(X: Matrix, weight: Vector | None = None) -> tuple[Vector, Vector]:
-    """Minimum and maximum of each column, over rows of positive weight."""
-    low, high = np.full(X.shape[1], np.inf), np.full(X.shape[1], -np.inf)
-    for rows in _slices(X):
-        block = X[rows] if weight is None else X[rows][weight[rows] > 0]
-        low = np.fmin(low, np.fmin.reduce(block, axis=0, initial=np.inf))
-        high = np.fmax(high, np.fmax.reduce(block, axis=0, initial=-np.inf))
-    return low, high
+def extremes(
+    X: Matrix, weight: Vector | None = None, points: Callable[[Matrix], Matrix] = np.asarray, threads: int | None = 1
+) -> tuple[Vector, Vector]:
+    """Minimum and maximum of each column of the `points` of rows of positive weight, by default the rows themselves."""
+
+    def of_block(rows: slice) -> tuple[Vector, Vector]:
+        block = points(X[rows] if weight is None else X[rows][weight[rows] > 0])
+        return np.fmin.reduce(block, axis=0, initial=np.inf), np.fmax.reduce(block, axis=0, initial=-np.inf)
+
+    with machine.one_blas_thread:
+        low, high = zip(*machine.in_threads(of_block, [(rows,) for rows in _slices(X)], threads), strict=True)
+    return np.fmin.reduce(low).astype(np.float64), np.fmax.reduce(high).astype(np.float64)
 
 
 def quantiles(X: Matrix, probabilities: list[float], weight: Vector | None = None) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Passes over parts of rows: sums, nearest rows and extremes are those of all rows at once, whatever the parts."""
+"""Passes over parts of rows: sums and nearest rows are those of all rows at once, whatever the parts."""
 
 import numpy as np
 import pytest
@@ -93,10 +93,3 @@ def test_of_equally_near_rows_the_first_are_named(parts):
     X, codes = np.ones((50, 2)), np.zeros(50, np.int64)
     codes[40:42] = 1
     assert passes.closest(X, codes, np.ones((2, 2)), as_they_are, 3) == [[0, 1, 2], [40, 41]]
-
-
-def test_the_lowest_and_highest_are_those_of_all_rows(parts):
-    X, _ = some_rows()
-    low, high = passes.extremes(X, as_they_are)
-    assert low.tolist() == X.min(axis=0).tolist()
-    assert high.tolist() == X.max(axis=0).tolist()

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
 
 from coterie.core.arrays import Array
 from coterie.core.protocols import Chunk
@@ -17,7 +16,9 @@ from coterie.core.stats import Stats
 from coterie.data.memory import MemorySource
 from coterie.data.row_sample import sample_rows
 from coterie.engines import as_engine
+from coterie.kernels.membership import membership
 from coterie.preparation.fit_preparation import PreparedTable
+from coterie.preparation.scaling import extremes
 
 ROWS: int | None = None  # rows of a part; None: depends on the shape
 SMALLEST = 2.0**-900  # sum of squares of which none is too small; also that of a constant column is smaller
@@ -60,7 +61,7 @@ def moments(
     unit = np.ones(len(pivot))
     sums = sums_in(unit)
     if not np.isfinite(sums.square_column).all() or (sums.square_column < SMALLEST).any():
-        largest = np.maximum(*np.abs(extremes(X, points or np.asarray, threads)))
+        largest = np.maximum(*np.abs(extremes(X, points=points or np.asarray, threads=threads)))
         unit = 2.0 ** np.minimum(np.frexp(np.nan_to_num(largest))[1], 1023)
         sums = sums_in(unit)
     cluster_means = sums.sum_x / np.maximum(sums.present, np.finfo(np.float64).tiny)
@@ -113,12 +114,6 @@ def closest(
     return [rows[distances < np.inf].tolist() for rows, distances in zip(result.indices, result.distances, strict=True)]
 
 
-def extremes(X: Array, points: Points, threads: int | None = None) -> tuple[Array, Array]:
-    """Minimum and maximum of each column of the points."""
-    result: _Extremes = _sum_over_rows(partial(_extremes, points), X, None, None, threads)
-    return result.low, result.high
-
-
 def _sum_over_rows(
     step: Callable[[Chunk], Any], X: Array, codes: Array | None, weight: Array | None, threads: int | None
 ) -> Any:
@@ -139,15 +134,6 @@ class _Sums(Stats):
 class _Scatter(Stats):
     rows: Any  # (k,)
     sum_xx: Any  # (k, p, p) about means
-
-
-@dataclass(frozen=True)
-class _Extremes(Stats):
-    low: Any  # (p,)
-    high: Any  # (p,)
-
-    def __add__(self, other: Self) -> Self:
-        return type(self)(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
 
 
 @dataclass(frozen=True)
@@ -172,7 +158,7 @@ def _sums(pivot: Array, unit: Array, k: int, has_missing: bool, points: Points |
     n = len(moved)
     w = np.ones(n) if chunk.w is None else chunk.w
     codes = np.zeros(n, np.int64) if chunk.y is None else np.where(chunk.y < 0, k, chunk.y)
-    members = _membership(codes, k + 1, w)
+    members = membership(codes, k + 1, w)
     present = np.bincount(codes, w, k + 1)[:, None]
     if has_missing:
         is_missing = np.isnan(moved)
@@ -187,7 +173,7 @@ def _scatter(means: Array, points: Points, A: Array, chunk: Chunk) -> _Scatter:
     is_inside = chunk.y >= 0
     inside, codes = (slice(None), chunk.y) if is_inside.all() else (is_inside, chunk.y[is_inside])
     projected = (points(chunk.X[inside]) - means[codes]) @ A
-    members = _membership(codes, len(means), np.ones(len(codes)))
+    members = membership(codes, len(means))
     with np.errstate(over="ignore"):  # an ellipse of which the units have no number is not drawn
         products = [members @ (projected[:, [i]] * projected) for i in range(projected.shape[1])]
     return _Scatter(np.bincount(codes, minlength=len(means)), np.stack(products, axis=1))
@@ -204,13 +190,3 @@ def _closest(means: Array, points: Points, count: int, chunk: Chunk) -> _Closest
     exists = positions < starts[1:, None]
     indices = order[np.where(exists, positions, 0)]
     return _Closest(len(codes), indices, np.where(exists, squares[indices], np.inf))
-
-
-def _extremes(points: Points, chunk: Chunk) -> _Extremes:
-    values = points(chunk.X)
-    return _Extremes(np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0))
-
-
-def _membership(codes: Array, k: int, w: Array) -> Any:
-    """(k, n) the weight of each row in its cluster; a product with it sums rows in their order."""
-    return sparse.csr_array((w, codes, np.arange(len(codes) + 1)), shape=(len(codes), k)).T

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from coterie.algorithms import algorithm_of
 from coterie.core.formatting import count, first_names
+from coterie.core.rounding import OF_SUMS
 from coterie.data.tables.reader import Table
 from coterie.distances import as_distance
 from coterie.kmeans.metric_of_model import metric_of
@@ -29,7 +30,6 @@ from coterie.report.results import ClusterSummary, Trait
 TRAITS_SHOWN = 3
 SMALL_SHARE = 0.01
 MUCH_NOISE = 0.5  # share of noise above which there is a warning
-ROUNDING = 1e-12  # means below this share of the standard deviation are rounding errors
 EXPECTED = (EXCLUDED, NOT_SELECTED, CONSTANT, ROW_NAMES, ROW_WEIGHTS)  # reasons without a note
 
 
@@ -40,7 +40,7 @@ def summaries(
     names = prepared.preparation.names
     clusters, deviations = observed_moments(prepared, labels, k)
     sizes, missing = np.bincount(labels, minlength=k), prepared.missing_by_cluster(labels, k)
-    means = np.where(np.abs(clusters.means) <= ROUNDING * clusters.deviation, 0.0, clusters.means)
+    means = np.where(np.abs(clusters.means) <= OF_SUMS * clusters.deviation, 0.0, clusters.means)
     categories = _categories(prepared.preparation)
     is_share = _is_binary(prepared.observed)
     mass = sizes if prepared.weight is None else np.bincount(labels, prepared.weight, k)

@@ -16,7 +16,8 @@ from coterie.plots.ellipses_display import gaussian_components
 from coterie.plots.neighbour_map import LITTLE
 from coterie.plots.projection import WIDE, Groups, Rows, View, as_rows
 from coterie.preparation.fit_preparation import PreparedTable
-from coterie.report.build.cluster_moments import Moments, extremes, moments, scatter
+from coterie.preparation.scaling import extremes
+from coterie.report.build.cluster_moments import Moments, moments, scatter
 from coterie.web import ClusterMap, Densities, beyond_counts, inner_range, outward, span
 
 POINTS = 10_000  # points of a map
@@ -131,7 +132,7 @@ def cluster_map(
     points = space.project(sample, A, b)
     if len(sample) == len(space):
         return ClusterMap(axes, points, codes, names, len(space), centers, ellipses)
-    low, high = extremes(space.X, lambda X: space.points(X) @ A + b, space.threads)
+    low, high = extremes(space.X, points=lambda X: space.points(X) @ A + b, threads=space.threads)
     limits = np.array([inner_range(*column) for column in zip(points.T, low, high, strict=True)]).T
     densities, beyond, far_rows = _densities(space, codes, len(names), A, b, limits)
     shown = np.union1d(sample, np.array(far_rows, np.int64))

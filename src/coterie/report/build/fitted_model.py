@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from coterie.core.protocols import can_predict
 from coterie.plots.convergence_display import Starts
 from coterie.preparation.column_selection import DISTANCE, LABEL, NAME, NOISE, PROBABILITY
-
-BLOCK_ROWS = 8192
+from coterie.preparation.preparation import BLOCK_ROWS
 
 
 @dataclass(frozen=True)
