@@ -143,17 +143,6 @@ def gower(A, B, w, n_numeric, out):
 
 
 @jit
-def haversine(A, B, out):
-    """Latitudes and longitudes in radians."""
-    for i in range(len(A)):
-        for j in range(len(B)):
-            lat = np.sin(0.5 * (float(A[i, 0]) - B[j, 0]))
-            lon = np.sin(0.5 * (float(A[i, 1]) - B[j, 1]))
-            square = lat * lat + np.cos(float(A[i, 0])) * np.cos(float(B[j, 0])) * lon * lon
-            out[i, j] = 2 * np.arcsin(np.sqrt(min(square, 1.0)))
-
-
-@jit
 def nan_euclidean(A, B, out):
     """NaN if no column is observed in both rows."""
     for i in range(len(A)):

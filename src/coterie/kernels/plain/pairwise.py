@@ -39,13 +39,6 @@ def gower(A: Array, B: Array, w: Array, n_numeric: int, out: Array) -> None:
         out[:] = np.where(is_present, difference, 0.0) @ w / (is_present @ w)
 
 
-def haversine(A: Array, B: Array, out: Array) -> None:
-    """Latitudes and longitudes in radians."""
-    lat, lon = np.sin((A[:, None].astype(np.float64) - B) / 2).transpose(2, 0, 1) ** 2
-    square = lat + np.cos(A[:, :1].astype(np.float64)) * np.cos(B[:, 0].astype(np.float64)) * lon
-    out[:] = 2 * np.arcsin(np.sqrt(np.minimum(square, 1.0)))
-
-
 def nan_euclidean(A: Array, B: Array, out: Array) -> None:
     """NaN if no column is observed in both rows."""
     difference = A[:, None].astype(np.float64) - B
