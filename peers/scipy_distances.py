@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import scipy.spatial.distance
 
-import coterie.kernels.plain.pairwise  # noqa: F401  it uses SciPy's `cdist`, and is imported before that is replaced
+import coterie.distances.minkowski  # both use SciPy's `cdist`, and are imported before that is replaced
+import coterie.kernels.plain.pairwise  # noqa: F401
 from coterie.distances import pairwise
 
 _PDIST, _CDIST = scipy.spatial.distance.pdist, scipy.spatial.distance.cdist

@@ -121,7 +121,7 @@ def _with_centers(exported: Any, model: Any, fit: Callable[..., Any], *names: st
 
 def _with_components(exported: Any, model: Any, *names: str) -> Any:
     shared = ("weights_", "means_", "covariances_", "precisions_", "precisions_cholesky_")
-    exported.lower_bounds_ = list(getattr(model, "lower_bounds_", ()))  # older model files do not have them
+    exported.lower_bounds_ = list(getattr(model, "lower_bounds_", ()))  # `partial_fit` has none
     return _with_attributes(exported, model, *shared, "converged_", "n_iter_", "lower_bound_", *names)
 
 

@@ -433,19 +433,17 @@ def test_braycurtis_of_opposite_rows_is_an_error():
 def test_relative_distances_do_not_depend_on_the_scale(metric):
     X = rng.normal(size=(70, 4)) ** 2
     expected = pairwise(X, metric=metric)
-    for power in (-1000, 1000):
+    for power in (-1000, 1020):
         np.testing.assert_allclose(pairwise(np.ldexp(X, power), metric=metric), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("n", [5, 90])
-@pytest.mark.parametrize("name", ["canberra", "braycurtis", "haversine", "nan_euclidean"])
-def test_compiled_distances_are_their_numpy_twins(name, n):
+def test_compiled_distances_with_missing_values_are_their_numpy_twin(n):
     A, B = rng.normal(size=(n, 2)), rng.normal(size=(n + 1, 2))
-    A[0], B[0] = 0, 0
-    rest = (np.array([1.0, 3.0]),) if name == "canberra" else ()
+    A[0, 0], B[0, 1], B[1, 0] = np.nan, np.nan, np.nan
     found, expected = np.empty((n, n + 1)), np.empty((n, n + 1))
-    getattr(compiled, name)(A, B, *rest, found)
-    getattr(numpy_twin, name)(A, B, *rest, expected)
+    compiled.nan_euclidean(A, B, found)
+    numpy_twin.nan_euclidean(A, B, expected)
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
 
 

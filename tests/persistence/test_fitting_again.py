@@ -7,7 +7,6 @@ from sklearn.base import clone
 
 import coterie
 from coterie.jobs import Job, run
-from coterie.persistence import classes
 from persistence.fitted import UNFITTED, fitted
 from persistence.test_round_trip import round_trip, same
 
@@ -52,5 +51,3 @@ def test_scalers_know_the_range_and_the_number_of_rows(tmp_path):
     scaler = coterie.load(path)[0]
     assert scaler.n_samples_seen_ == 120
     np.testing.assert_allclose(scaler.data_max_, FRAME.max().row(0))
-    classes.complete_scaler(scaler, 5)
-    assert scaler.n_samples_seen_ == 120

@@ -1,4 +1,4 @@
-"""Types of a workspace: of its state, and of what is stored about a run. Older versions wrote some that are invalid."""
+"""Types of a workspace: of its state, and of what is stored about a run."""
 
 from typing import get_args
 

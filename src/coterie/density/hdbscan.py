@@ -252,9 +252,9 @@ class HDBSCAN(DensityEstimator):
         radii = [inclusive_radius(not_negative("eps", radius), dtype) for radius in np.ravel(eps).tolist()]
         n, rows = self._columns
         labels = np.full((len(radii), n), -1, np.int32)
-        tree = as_tree(self.single_linkage_tree_) if len(rows) > 1 else None
+        Z = self.single_linkage_tree_
         for i, radius in enumerate(radii):
-            cluster = np.zeros(1, np.int64) if tree is None else clusters_below(tree, tree.height <= radius)
+            cluster = clusters_below(Z, Z[:, 2], radius)
             size = np.bincount(cluster, self.condensed_tree_.row_weight)
             is_member = (self._rows.core <= radius) & (size[cluster] >= min_weight)
             labels[i, rows[is_member]] = number_by_first_row(cluster[is_member])

@@ -55,7 +55,9 @@ def dip(x: Array, count: Array) -> float:
         return 0.5 / int(count.sum())
     upper = np.cumsum(count).astype(np.float64)
     lower = upper - count
-    before, after = _on_minorant(x.tolist(), lower.tolist()), _on_majorant(x.tolist(), upper.tolist())
+    before = _on_minorant(x.tolist(), lower.tolist())
+    mirrored = _on_minorant((-x[::-1]).tolist(), (-upper[::-1]).tolist())
+    after = [len(x) - 1 - vertex for vertex in reversed(mirrored)]  # the vertex after i of the least concave majorant
     largest, low, high = 0.0, 0, len(x) - 1
     while low < high:  # a unimodal distribution may jump at its mode, so a single number adds nothing to the dip
         below, above = _chain(before, high, low)[::-1], _chain(after, low, high)
@@ -100,21 +102,6 @@ def _on_minorant(x: list[float], lower: list[float]) -> list[int]:
             j = k
         before[i] = j
     return before
-
-
-def _on_majorant(x: list[float], upper: list[float]) -> list[int]:
-    """Return, for each i, the vertex after i of the least concave majorant of the steps from i on."""
-    last = len(x) - 1
-    after = [last] * len(x)
-    for i in range(last - 1, -1, -1):
-        j = i + 1
-        while j < last:
-            k = after[j]
-            if (x[j] - x[i]) * (upper[k] - upper[j]) < (x[k] - x[j]) * (upper[j] - upper[i]):
-                break
-            j = k
-        after[i] = j
-    return after
 
 
 def _chain(following: list[int], start: int, end: int) -> Array:

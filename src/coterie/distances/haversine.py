@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from coterie import kernels
 from coterie.core.stored import stored
 from coterie.distances.distance import Distance
 from coterie.errors import InputError
@@ -39,4 +38,7 @@ class Haversine(Distance):
         return rows
 
     def between(self, A: np.ndarray, B: np.ndarray, out: np.ndarray) -> None:
-        kernels.select("pairwise", A, B).haversine(A, B, out)
+        (lat, lon), (other_lat, other_lon) = A.T.astype(np.float64), B.T.astype(np.float64)
+        square = np.sin((lat[:, None] - other_lat) / 2) ** 2
+        square += np.cos(lat)[:, None] * np.cos(other_lat) * np.sin((lon[:, None] - other_lon) / 2) ** 2
+        out[:] = 2 * np.arcsin(np.sqrt(np.minimum(square, 1.0)))

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from coterie import kernels
 from coterie.core.arguments import is_number
@@ -14,6 +15,7 @@ from coterie.distances.euclidean import Euclidean, as_column_weights, too_far_ap
 from coterie.errors import InputError, ParameterError
 
 KINDS = {1.0: 2, np.inf: 3}  # argument `kind` of the kernel `differences`, by p
+SAFE_EXPONENT = 960  # of a power of two below which sums of values over the columns do not overflow
 
 
 class _ByDifferences(Distance):
@@ -114,7 +116,8 @@ class Canberra(Distance):
     name = "canberra"
 
     def between(self, A: Array, B: Array, out: Array) -> None:
-        kernels.select("pairwise", A, B).canberra(A, B, as_column_weights(self.w, A.shape[1]), out)
+        halves = (0.5 * rows.astype(np.float64) for rows in (A, B))  # so that sums do not overflow
+        out[:] = cdist(*halves, "canberra", w=None if self.w is None else as_column_weights(self.w, A.shape[1]))
 
 
 @stored("distance.BrayCurtis")
@@ -139,7 +142,9 @@ class BrayCurtis(Distance):
         return np.ascontiguousarray(rows)
 
     def between(self, A: Array, B: Array, out: Array) -> None:
-        kernels.select("pairwise", A, B).braycurtis(A, B, out)
+        exponent = max(0, int(np.frexp(max(np.abs(A).max(initial=0), np.abs(B).max(initial=0)))[1]) - SAFE_EXPONENT)
+        out[:] = cdist(*(np.ldexp(rows.astype(np.float64), -exponent) for rows in (A, B)), "braycurtis")
+        out[np.isnan(out)] = 0.0  # of two rows of zeros
         if not np.isfinite(out).all():
             raise InputError(
                 "metric='braycurtis' is not defined for two rows whose values add up to 0 in every column: "

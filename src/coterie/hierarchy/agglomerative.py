@@ -186,7 +186,7 @@ class AgglomerativeClustering(TreeEstimator):
 
     def _cut(self, k: int, tree: Tree, objects: Objects, weight: Array, X: Any) -> None:
         """Store the clusters after all but the last k - 1 merges, and the labels of `X`, the rows of the fit."""
-        labels = clusters_below(tree, np.arange(len(tree.height)) < tree.n_leaves - k)
+        labels = clusters_below(self.linkage_matrix_, np.arange(len(tree.height)), tree.n_leaves - k - 1)
         self._clusters = assign.clusters_of_tree(self.linkage, tree, labels, weight, *objects)
         self.labels_, self.n_clusters_ = labels, int(labels.max()) + 1
         n, leaf_rows = self._columns

@@ -117,7 +117,7 @@ def _common_heights(tree: Tree) -> Callable[[int, int, np.ndarray], None]:
     kernel = kernels.select("dendrograms", tree.n_leaves).cophenetic_rows
 
     def rows(start: int, stop: int, out: np.ndarray) -> None:
-        kernel(*nodes, start, stop, True, np.empty(tree.n_leaves, out.dtype), out)
+        kernel(*nodes, start, stop, np.empty(tree.n_leaves, out.dtype), out)
 
     return rows
 

@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 from scipy.cluster.hierarchy import fcluster as labels_of_scipy
+from scipy.cluster.hierarchy import maxdists
 
 from coterie.core.arguments import not_negative, one_of, whole_number
 from coterie.core.arrays import Array
 from coterie.errors import InputError, ParameterError
 from coterie.hierarchy.tree import Tree, as_tree, check_tree
-from coterie.kernels.plain.density import roots
 
 
 def cut(Z: Any, n_clusters: Any = None, height: Any = None, inconsistency: Any = None, depth: int = 2) -> Array:
@@ -41,7 +41,7 @@ def cut(Z: Any, n_clusters: Any = None, height: Any = None, inconsistency: Any =
     below it. The height of a cluster is then the maximum over all merges in it, as in SciPy's `fcluster`. If several
     merges have equal heights, `fcluster` with 'maxclust' returns fewer clusters than requested.
 
-    Takes O(n) memory, and O(n) operations per step. The number of steps is the logarithm of the depth of the tree.
+    Takes O(n) memory, and O(n log n) operations.
 
     Examples
     --------
@@ -56,22 +56,27 @@ def cut(Z: Any, n_clusters: Any = None, height: Any = None, inconsistency: Any =
         raise ParameterError(
             f"cut needs exactly one of n_clusters, height and inconsistency; got {', '.join(names) or 'none'}"
         )
-    tree = as_tree(Z)
+    Z = check_tree(Z)
     if n_clusters is not None:
-        return clusters_below(tree, _lowest_merges(tree, whole_number("n_clusters", n_clusters, 1)))
+        return _exact_clusters(Z, _merge_ranks(Z), n_clusters)
     if height is not None:
-        return clusters_below(tree, tree.subtree_max(tree.height) <= not_negative("height", height))
-    scores = tree.subtree_max(_inconsistencies(tree, whole_number("depth", depth, 1))[:, 3])
-    return clusters_below(tree, scores <= not_negative("inconsistency", inconsistency))
+        return number_by_first_row(_labels(Z, not_negative("height", height), "distance"))
+    R = inconsistent(Z, whole_number("depth", depth, 1))
+    return number_by_first_row(_labels(Z, not_negative("inconsistency", inconsistency), R=R))
 
 
-def clusters_below(tree: Tree, merge_mask: Array) -> Array:
-    """Labels (n,) after the merges in `merge_mask` (n - 1,); all merges above an excluded one must be excluded, too."""
-    n = tree.n_leaves
-    up = tree.parent.copy()
-    tops = np.flatnonzero(~merge_mask[tree.parent - n]) if n > 1 else np.arange(1)
-    up[tops] = tops
-    return number_by_first_row(roots(up)[:n])
+def subtree_heights(Z: Array) -> Array:
+    """The maximum height of each merge and all merges below it (n - 1,)."""
+    return maxdists(Z) if len(Z) else Z[:, 2]
+
+
+def clusters_below(Z: Array, values: Array, limit: float) -> Array:
+    """Labels (n,) after the merges with `values` (n - 1,) up to `limit`; no merge may have less than one below it."""
+    return number_by_first_row(_labels(Z, limit, "monocrit", monocrit=values))
+
+
+def _labels(Z: Array, t: float, criterion: str = "inconsistent", **options: Any) -> Array:
+    return labels_of_scipy(Z, t, criterion, **options) if len(Z) else np.ones(1, np.int32)
 
 
 def number_by_first_row(cluster: Array) -> Array:
@@ -82,14 +87,19 @@ def number_by_first_row(cluster: Array) -> Array:
     return label[code]
 
 
-def _lowest_merges(tree: Tree, n_clusters: int) -> Array:
-    """Mask (n - 1,) of all merges except the `n_clusters` - 1 highest; ties exclude the latest merges."""
-    n = tree.n_leaves
-    if n_clusters > n:
-        raise ParameterError(f"n_clusters must be from 1 to {n}, the number of leaves; got {n_clusters}")
-    merge_mask = np.zeros(n - 1, bool)
-    merge_mask[np.argsort(tree.subtree_max(tree.height), kind="stable")[: n - n_clusters]] = True
-    return merge_mask
+def _merge_ranks(Z: Array) -> Array:
+    """Ranks (n - 1,) of the merges by height; the later one of equal heights, and a merge above another, is higher."""
+    rank = np.empty(len(Z))
+    rank[np.argsort(subtree_heights(Z), kind="stable")] = np.arange(len(Z))
+    return rank
+
+
+def _exact_clusters(Z: Array, rank: Array, n_clusters: Any) -> Array:
+    """Labels after all merges except the `n_clusters` - 1 highest."""
+    n, k = len(Z) + 1, whole_number("n_clusters", n_clusters, 1)
+    if k > n:
+        raise ParameterError(f"n_clusters must be from 1 to {n}, the number of leaves; got {k}")
+    return clusters_below(Z, rank, n - k - 1)
 
 
 def inconsistent(Z: Any, d: int = 2) -> Array:
@@ -197,7 +207,7 @@ def fcluster(
         monocrit = _checked(monocrit, (n - 1,), "monocrit")
     elif criterion == "inconsistent":
         R = inconsistent(Z, depth) if R is None else _checked(R, (n - 1, 4), "R")
-    return labels_of_scipy(Z, t, criterion, R=R, monocrit=monocrit) if n > 1 else np.ones(1, np.int32)
+    return _labels(Z, t, criterion, R=R, monocrit=monocrit)
 
 
 def cut_tree(Z: Any, n_clusters: Any = None, height: Any = None) -> np.ndarray:
@@ -225,14 +235,13 @@ def cut_tree(Z: Any, n_clusters: Any = None, height: Any = None) -> np.ndarray:
     """
     if n_clusters is not None and height is not None:
         raise ParameterError("cut_tree takes one of n_clusters and height; got both: leave one of them out")
-    tree = as_tree(Z)
-    n = tree.n_leaves
+    Z = check_tree(Z)
+    n, rank = len(Z) + 1, _merge_ranks(Z)
     if height is not None:
-        n_clusters = n - np.searchsorted(
-            np.sort(tree.subtree_max(tree.height)), [not_negative("height", each) for each in np.atleast_1d(height)]
-        )
+        heights = [not_negative("height", each) for each in np.atleast_1d(height)]
+        n_clusters = n - np.searchsorted(np.sort(subtree_heights(Z)), heights)
     counts = range(n, 0, -1) if n_clusters is None else np.atleast_1d(n_clusters).tolist()
-    return np.stack([cut(Z, n_clusters=k) for k in counts], axis=1)
+    return np.stack([_exact_clusters(Z, rank, k) for k in counts], axis=1)
 
 
 def _checked(values: Any, shape: tuple[int, ...], name: str) -> np.ndarray:

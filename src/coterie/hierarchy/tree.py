@@ -39,18 +39,6 @@ class Tree(NamedTuple):
         sibling[self.left], sibling[self.right] = self.right, self.left
         return sibling
 
-    def subtree_max(self, values: Array) -> Array:
-        """The maximum of `values` over each merge and all merges below it (n - 1,), in log(depth) steps."""
-        n = self.n_leaves
-        maximum, up = np.array(values, dtype=np.float64), self.parent[n:] - n
-        if (maximum <= maximum[up]).all():
-            return maximum
-        while True:
-            np.maximum.at(maximum, up, maximum.copy())
-            if (up == len(up) - 1).all():
-                return maximum
-            up = up[up]
-
 
 def as_tree(Z: Any) -> Tree:
     """Check the linkage matrix `Z`, and compute the structure of its tree."""
@@ -130,14 +118,15 @@ def check_tree(Z: Any, name: str = "Z") -> Array:
             f"with {n} leaves it can be at most {number[i] - 1}"
         ),
     )
-    is_repeated = np.ones(children.shape, bool)
-    is_repeated.flat[np.unique(children, return_index=True)[1]] = False
+    cluster, position = children.astype(np.int64).ravel(), np.arange(children.size)
+    first = np.empty(2 * n - 1, np.int64)  # where each cluster is merged first
+    first[cluster[::-1]] = position[::-1]
     _reject(
-        is_repeated.any(axis=1),
+        (first[cluster] != position).reshape(children.shape).any(axis=1),
         lambda i: f"{name}[{i}] merges {children[i].tolist()}: one of them was already merged before",
     )
     sizes = np.concatenate([np.ones(n), size])
-    expected = sizes[children.astype(np.int64)].sum(axis=1)
+    expected = sizes[cluster].reshape(children.shape).sum(axis=1)
     _reject(
         size != expected,
         lambda i: f"{name}[{i}] has the size {size[i]:g}, but its two clusters have {expected[i]:g} leaves together",

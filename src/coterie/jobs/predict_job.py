@@ -54,7 +54,7 @@ def execute(job: PredictJob, callback: Callback) -> PredictionResult:
     callback(Progress("predicting"))
     labels = np.asarray(model.predict(rows.model_input))
     names = names_of_model(model, labels, job.model.name)
-    summary = getattr(model, "training_summary_", None)  # models of Python, and of earlier versions, have none
+    summary = getattr(model, "training_summary_", None)  # models of Python have none
     unusual = None if summary is None else unusual_rows(summary, model, rows, labels)
     added: tuple[str, ...] = ()
     if job.output is not None:

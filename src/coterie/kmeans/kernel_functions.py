@@ -318,7 +318,7 @@ def squared_norms(X: Any) -> np.ndarray:
     """Squared length of every row, in float64."""
     with np.errstate(over="ignore", under="ignore"):
         if is_sparse(X):
-            return _row_sums(X, X.data.astype(np.float64) ** 2)
+            return X.astype(np.float64).power(2) @ np.ones(X.shape[1])
         return np.einsum("ij,ij->i", X, X, dtype=np.float64)
 
 
@@ -326,31 +326,20 @@ def shifted_and_scaled(X: Any, origin: np.ndarray | None, scale: float) -> Any:
     """Rows minus `origin`, times `scale`, in the same dtype. Sparse rows stay sparse if there is no origin."""
     if is_sparse(X) and origin is not None:
         X = X.toarray()
-    if is_sparse(X):
-        return type(X)(((X.data.astype(np.float64) * scale).astype(X.dtype), X.indices, X.indptr), shape=X.shape)
     wide = X.astype(np.float64)
     return ((wide if origin is None else wide - origin) * scale).astype(X.dtype)
 
 
 def unit_length(X: Any) -> Any:
     """Rows at unit length; rows of zeros stay zero. Dividing by the largest value first avoids overflow."""
-    if is_sparse(X):
-        wide, rows = X.data.astype(np.float64), np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-        largest = np.zeros(X.shape[0])
-        np.maximum.at(largest, rows, np.abs(wide))
-        wide /= _or_one(largest)[rows]
-        wide /= _or_one(np.sqrt(_row_sums(X, wide**2)))[rows]
-        return type(X)((wide.astype(X.dtype), X.indices, X.indptr), shape=X.shape)
     wide = X.astype(np.float64)
-    wide /= _or_one(np.abs(wide).max(axis=1))[:, None]
-    wide /= _or_one(np.sqrt(squared_norms(wide)))[:, None]
-    return wide.astype(X.dtype)
+    wide = _divided(wide, as_dense(abs(wide).max(axis=1)).ravel())
+    return _divided(wide, np.sqrt(squared_norms(wide))).astype(X.dtype)
 
 
-def _or_one(sizes: np.ndarray) -> np.ndarray:
-    return np.where(sizes > 0, sizes, 1)
-
-
-def _row_sums(X: Any, values: np.ndarray) -> np.ndarray:
-    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-    return np.bincount(rows, values, X.shape[0])
+def _divided(X: Any, sizes: np.ndarray) -> Any:
+    """Rows divided by their sizes (n,), unless these are 0."""
+    divisors = np.where(sizes > 0, sizes, 1)
+    if is_sparse(X):
+        return type(X)((X.data / np.repeat(divisors, np.diff(X.indptr)), X.indices, X.indptr), shape=X.shape)
+    return X / divisors[:, None]

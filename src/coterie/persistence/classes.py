@@ -7,7 +7,6 @@ from pkgutil import iter_modules
 from typing import Any
 
 from sklearn.base import BaseEstimator
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from coterie.algorithms import ESTIMATORS
 from coterie.core.stored import CLASSES, Declaration, declaration_of
@@ -105,14 +104,3 @@ def check_steps(steps: list[tuple[str, Any]]) -> None:
             f"a Pipeline must end in an estimator of coterie, after {', '.join(PREPROCESSING)}; "
             f"its steps are {', '.join([*before, last])}"
         )
-
-
-def complete_scaler(step: Any, rows: int) -> None:
-    """Set the attributes of a fitted scaler that only another fit needs, if they are missing; `rows` were fitted."""
-    if not isinstance(step, StandardScaler | MinMaxScaler) or hasattr(step, "n_samples_seen_"):
-        return
-    step.n_samples_seen_ = rows
-    if isinstance(step, MinMaxScaler):
-        lower, upper = step.feature_range
-        step.data_min_, step.data_range_ = (lower - step.min_) / step.scale_, (upper - lower) / step.scale_
-        step.data_max_ = step.data_min_ + step.data_range_

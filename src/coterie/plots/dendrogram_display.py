@@ -11,8 +11,8 @@ from coterie.core.arrays import Array
 from coterie.core.formatting import count
 from coterie.core.protocols import is_estimator
 from coterie.errors import InputError, ParameterError
-from coterie.hierarchy.cut import cut
-from coterie.hierarchy.tree import Tree, as_tree
+from coterie.hierarchy.cut import cut, subtree_heights
+from coterie.hierarchy.tree import Tree, as_tree, check_tree
 from coterie.metrics.model_labels import check_fitted
 from coterie.palette import INK, MARK, NOISE, colours
 from coterie.plots.display import Display, caption, label_axes
@@ -56,8 +56,8 @@ class DendrogramDisplay(Display):
         cls, Z: Any, *, n_clusters: int | None = None, merges: int = MERGES, names: Any = None, ax: Any = None
     ) -> Self:
         """Dendrogram of a linkage matrix (n - 1, 4), cut into `n_clusters` if given."""
-        tree = as_tree(Z)
-        n = tree.n_leaves
+        Z = check_tree(Z)
+        n = len(Z) + 1
         if n < 2:
             raise InputError("Z has no merges: a dendrogram needs at least two rows")
         k = 1 if n_clusters is None else whole_number("n_clusters", n_clusters, 1)
@@ -65,11 +65,11 @@ class DendrogramDisplay(Display):
             raise InputError(f"names must have one entry for each of the {n} rows; got {len(names)}")
         labels = cut(Z, n_clusters=k)
         n_merges = min(n - 1, max(whole_number("merges", merges, 1), k - 1))
-        return cls._build(tree, n_merges, labels, k, names)._plot_into(ax)
+        return cls._build(Z, n_merges, labels, k, names)._plot_into(ax)
 
     @classmethod
-    def _build(cls, tree: Tree, n_merges: int, labels: Array, k: int, names: Any) -> Self:
-        n = tree.n_leaves
+    def _build(cls, Z: Array, n_merges: int, labels: Array, k: int, names: Any) -> Self:
+        tree, n = as_tree(Z), len(Z) + 1
         first = n - 1 - n_merges  # index of the first merge that is drawn
         children = np.stack([tree.left[first:], tree.right[first:]], axis=1)
         leaves = np.sort(children[children < n + first])
@@ -87,7 +87,7 @@ class DendrogramDisplay(Display):
         sizes = tree.size[leaves]
         row_names = [str(j) if names is None else str(names[j]) for j in np.where(leaves < n, leaves, 0)]
         leaf_names = [name if size == 1 else f"({size:,})" for name, size in zip(row_names, sizes, strict=True)]
-        return cls(x, y, clusters[n + first :], leaf_names, sizes, clusters[leaves], k, _cut_height(tree, k), n)
+        return cls(x, y, clusters[n + first :], leaf_names, sizes, clusters[leaves], k, _cut_height(Z, k), n)
 
     def _figure_size(self) -> tuple[float, float]:
         return float(np.clip(2.0 + 0.16 * len(self.leaves), 6.4, 12.0)), self.size[1]
@@ -138,12 +138,12 @@ def _cluster_of_nodes(tree: Tree, labels: Array) -> Array:
     return np.where(is_one, order[tree.first], -1)
 
 
-def _cut_height(tree: Tree, k: int) -> float | None:
+def _cut_height(Z: Array, k: int) -> float | None:
     """Return the height half way between the merge that leaves k clusters and the next one; None if k = 1."""
     if k < 2:
         return None
-    heights = np.sort(tree.subtree_max(tree.height))
-    n = tree.n_leaves
+    heights = np.sort(subtree_heights(Z))
+    n = len(Z) + 1
     above = float(heights[n - k])
     return (float(heights[n - k - 1]) + above) / 2 if k < n else above / 2
 

@@ -14,7 +14,6 @@ from coterie.data.tables.reader import Table
 from coterie.data.tables.readings import Reading
 from coterie.errors import InputError, ParameterError
 from coterie.families import Categorical, groups
-from coterie.persistence.classes import complete_scaler
 from coterie.preparation import ModelMissing
 from coterie.preparation.column_reader import ColumnReader
 from coterie.preparation.column_selection import check_column
@@ -184,21 +183,17 @@ def _missing_treatment(saved: PreparedModel, missing: ModelMissing) -> str:
 def _steps(preparation: Preparation, rows: int) -> list[tuple[str, Any]]:
     """Steps of scikit-learn that fill and scale; one-hot columns stay as they are."""
     names, n_one_hot = preparation.names, len(preparation.indicators)
-    scaler = _scaler(preparation)
+    scaler = _scaler(preparation, rows)
     scaler.n_features_in_ = len(names)
-    complete_scaler(scaler, rows)
     steps = [("prepare", scaler)]
     if preparation.fill:
-        imputer = SimpleImputer(strategy=preparation.missing)
-        imputer.statistics_ = np.array([*preparation.fill, *[0.0] * n_one_hot])
-        imputer.indicator_, imputer.n_features_in_ = None, len(names)
-        imputer._fit_dtype = imputer._fill_dtype = np.dtype(np.float64)
-        steps.insert(0, ("fill", imputer))
+        values = [*preparation.fill, *[0.0] * n_one_hot]
+        steps.insert(0, ("fill", SimpleImputer(strategy=preparation.missing).fit([values])))
     steps[0][1].feature_names_in_ = np.array(names, dtype=object)  # later steps get an array
     return steps
 
 
-def _scaler(preparation: Preparation) -> Any:
+def _scaler(preparation: Preparation, rows: int) -> Any:
     shift, spread = preparation.units
     scaler: Any
     if preparation.scale == "robust":
@@ -207,6 +202,8 @@ def _scaler(preparation: Preparation) -> Any:
     elif preparation.scale == "minmax":
         scaler = MinMaxScaler()
         scaler.min_, scaler.scale_ = -shift / spread, 1.0 / spread
+        scaler.data_min_, scaler.data_max_, scaler.data_range_ = shift, shift + spread, spread
+        scaler.n_samples_seen_ = rows
     else:
         is_scaled = preparation.scale == "standard"
         scaler = StandardScaler(with_mean=is_scaled, with_std=is_scaled)
@@ -215,6 +212,7 @@ def _scaler(preparation: Preparation) -> Any:
         has_variance = is_scaled and np.isfinite(variance).all()  # scikit-learn transforms without it
         scaler.mean_, scaler.scale_ = (shift, spread) if is_scaled else (None, None)
         scaler.var_ = variance if has_variance else None
+        scaler.n_samples_seen_ = rows
     return scaler
 
 

@@ -7,7 +7,8 @@ import numpy as np
 
 from coterie.core.arguments import one_of, whole_number
 from coterie.core.repr_html import ReprHTMLMixin
-from coterie.hierarchy.tree import as_tree
+from coterie.hierarchy.cut import subtree_heights
+from coterie.hierarchy.tree import check_tree
 from coterie.selection.text_table import aligned
 
 
@@ -96,10 +97,10 @@ def dendrogram_gap(Z: Any, k_max: int | None = None, *, jump: str = "relative") 
     (3, 0.53)
     """
     one_of("jump", jump, ("relative", "absolute"))
-    tree = as_tree(Z)
-    n = tree.n_leaves
+    Z = check_tree(Z)
+    n = len(Z) + 1
     max_clusters = max(10, int(np.sqrt(n))) if k_max is None else whole_number("k_max", k_max, 2)
-    heights = np.sort(tree.subtree_max(tree.height))
+    heights = np.sort(subtree_heights(Z))
     ks = np.arange(2, min(max_clusters, n - 1) + 1)
     low, high = heights[n - ks - 1], heights[n - ks]
     scale = high if jump == "relative" else np.full(len(ks), heights[-1] if n > 1 else 0.0)

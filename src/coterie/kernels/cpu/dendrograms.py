@@ -16,11 +16,10 @@ def cophenetic_rows(
     height,  # in   (n - 1,)
     start,  # in   first leaf
     stop,  # in   leaf after the last one
-    upper,  # in   whether to use only pairs with later leaves
     line,  # work (n,)
-    out,  # out  (pairs,) of each leaf with all leaves, or with the later ones
+    out,  # out  (pairs,) of each leaf with the later ones
 ):
-    """Cophenetic distances of the leaves `start` to `stop`: heights at which they are merged with the others."""
+    """Cophenetic distances of the leaves `start` to `stop`: heights at which they are merged with later leaves."""
     n, at = line.shape[0], 0
     root = parent.shape[0] - 1
     for leaf in range(start, stop):
@@ -32,7 +31,7 @@ def cophenetic_rows(
             merge_height = height[node - n]
             for t in range(first[sibling_node], first[sibling_node] + size[sibling_node]):
                 line[t] = merge_height
-        for other in range(leaf + 1 if upper else 0, n):
+        for other in range(leaf + 1, n):
             out[at] = line[first[other]]
             at += 1
 

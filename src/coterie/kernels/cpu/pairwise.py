@@ -143,52 +143,6 @@ def gower(A, B, w, n_numeric, out):
 
 
 @jit
-def canberra(A, B, w, out):
-    """Columns in which both values are 0 contribute 0."""
-    for i in range(len(A)):
-        for j in range(len(B)):
-            total = 0.0
-            for t in range(A.shape[1]):
-                x, y = 0.5 * A[i, t], 0.5 * B[j, t]  # halves, so that sums do not overflow
-                size = abs(x) + abs(y)
-                if size > 0:
-                    total += w[t] * (abs(x - y) / size)
-            out[i, j] = total
-
-
-@jit
-def braycurtis(A, B, out):
-    """Two rows of zeros have distance 0; other rows whose sum is 0 in every column have an infinite distance."""
-    largest = 0.0
-    for i in range(len(A)):
-        for t in range(A.shape[1]):
-            largest = max(largest, abs(A[i, t]))
-    for j in range(len(B)):
-        for t in range(B.shape[1]):
-            largest = max(largest, abs(B[j, t]))
-    scale = largest * A.shape[1] if largest > 0 else 1.0
-    for i in range(len(A)):
-        for j in range(len(B)):
-            difference, size = 0.0, 0.0
-            for t in range(A.shape[1]):
-                x, y = A[i, t] / scale, B[j, t] / scale
-                difference += abs(x - y)
-                size += abs(x + y)
-            out[i, j] = 0.0 if difference == 0 else difference / size if size > 0 else np.inf
-
-
-@jit
-def haversine(A, B, out):
-    """Latitudes and longitudes in radians."""
-    for i in range(len(A)):
-        for j in range(len(B)):
-            lat = np.sin(0.5 * (float(A[i, 0]) - B[j, 0]))
-            lon = np.sin(0.5 * (float(A[i, 1]) - B[j, 1]))
-            square = lat * lat + np.cos(float(A[i, 0])) * np.cos(float(B[j, 0])) * lon * lon
-            out[i, j] = 2 * np.arcsin(np.sqrt(min(square, 1.0)))
-
-
-@jit
 def nan_euclidean(A, B, out):
     """NaN if no column is observed in both rows."""
     for i in range(len(A)):

@@ -15,7 +15,6 @@ def cophenetic_rows(
     height: Array,
     start: int,
     stop: int,
-    upper: bool,
     line: Array,
     out: Array,
 ) -> None:
@@ -29,7 +28,7 @@ def cophenetic_rows(
         line[position] = 0
         line[position + 1 :] = height[np.maximum.accumulate(merge[position + 1 :])]
         line[:position] = height[np.maximum.accumulate(merge[position:0:-1])][::-1]
-        row = line[first[leaf + 1 if upper else 0 : n]]
+        row = line[first[leaf + 1 : n]]
         out[offset : offset + len(row)] = row
         offset += len(row)
 

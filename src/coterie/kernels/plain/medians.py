@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from coterie.kernels.plain import Weights, cluster_sums, weights
 
@@ -37,7 +38,7 @@ class WeiszfeldSums(NamedTuple):
 def deviations(X: np.ndarray, w: Weights, centers: np.ndarray, labels: np.ndarray) -> Deviations:
     """Assign each row to its nearest center by L1 distance, the first one if several are, and update `labels`."""
     k = len(centers)
-    nearest_center = _manhattan(X, centers).argmin(axis=1).astype(np.int32)
+    nearest_center = cdist(X, centers, "cityblock").argmin(axis=1).astype(np.int32)
     moved = int(np.count_nonzero(nearest_center != labels))
     labels[:] = nearest_center
     w = np.broadcast_to(weights(w), len(X))
@@ -47,7 +48,7 @@ def deviations(X: np.ndarray, w: Weights, centers: np.ndarray, labels: np.ndarra
 
 def distances(X: np.ndarray, centers: np.ndarray) -> np.ndarray:
     """L1 distances (n, k); columns are added in order, in float64."""
-    return _manhattan(X, centers).astype(X.dtype, order="C", copy=False)
+    return cdist(X, centers, "cityblock").astype(X.dtype, order="C", copy=False)
 
 
 def assigned_distances(X: np.ndarray, centers: np.ndarray, labels: np.ndarray, metric: str) -> np.ndarray:
@@ -90,13 +91,6 @@ def weiszfeld_sums(X: np.ndarray, w: Weights, centers: np.ndarray, labels: np.nd
 
     direction = cluster_sums(inverse[:, None] * difference, labels, k)
     return WeiszfeldSums(total(np.where(distance > 0, 0.0, w)), total(inverse), direction, total(w * distance))
-
-
-def _manhattan(X: np.ndarray, centers: np.ndarray) -> np.ndarray:
-    total = np.zeros((len(centers), len(X)))  # a long last axis is faster
-    for x, c in zip(X.T.astype(np.float64), centers.T.astype(np.float64), strict=True):
-        total += np.abs(x - c[:, None])
-    return total.T
 
 
 def _norms(difference: np.ndarray) -> np.ndarray:

@@ -39,29 +39,6 @@ def gower(A: Array, B: Array, w: Array, n_numeric: int, out: Array) -> None:
         out[:] = np.where(is_present, difference, 0.0) @ w / (is_present @ w)
 
 
-def canberra(A: Array, B: Array, w: Array, out: Array) -> None:
-    """Columns in which both values are 0 contribute 0."""
-    A, B = A[:, None] / 2, B / 2  # halves, so that sums do not overflow
-    difference, size = np.abs(A - B), np.abs(A) + np.abs(B)
-    out[:] = np.divide(difference, size, out=np.zeros_like(difference), where=size > 0) @ w
-
-
-def braycurtis(A: Array, B: Array, out: Array) -> None:
-    """Two rows of zeros have distance 0; other rows whose sum is 0 in every column have an infinite distance."""
-    scale = max(np.abs(A).max(initial=0.0), np.abs(B).max(initial=0.0)) * A.shape[1] or 1.0
-    A, B = A.astype(np.float64) / scale, B.astype(np.float64) / scale
-    difference, size = np.abs(A[:, None] - B).sum(axis=2), np.abs(A[:, None] + B).sum(axis=2)
-    ratio = np.divide(difference, size, out=np.full_like(size, np.inf), where=size > 0)
-    out[:] = np.where(difference > 0, ratio, 0.0)
-
-
-def haversine(A: Array, B: Array, out: Array) -> None:
-    """Latitudes and longitudes in radians."""
-    lat, lon = np.sin((A[:, None].astype(np.float64) - B) / 2).transpose(2, 0, 1) ** 2
-    square = lat + np.cos(A[:, :1].astype(np.float64)) * np.cos(B[:, 0].astype(np.float64)) * lon
-    out[:] = 2 * np.arcsin(np.sqrt(np.minimum(square, 1.0)))
-
-
 def nan_euclidean(A: Array, B: Array, out: Array) -> None:
     """NaN if no column is observed in both rows."""
     difference = A[:, None].astype(np.float64) - B
