@@ -1,7 +1,9 @@
-"""Which worker of a cluster holds which part of the rows."""
+"""The cluster of this process, and which of its workers holds which part of the rows."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -9,6 +11,15 @@ from coterie.core.stats import FAN_IN
 
 MAX_LOAD = 1.25  # rows of a worker per thread, relative to the mean, up to which rows stay where they are
 MAX_RUNS = 8  # runs of consecutive parts per worker, up to which rows stay where they are
+
+
+def current_client() -> Any:
+    """Client of the Dask cluster; None without one, as in a process that has not imported `distributed`."""
+    distributed = sys.modules.get("distributed")
+    try:
+        return None if distributed is None else distributed.get_client()
+    except ValueError:
+        return None
 
 
 def choose_workers(sizes: Sequence[int], threads: Mapping[str, int], current: Sequence[str | None]) -> list[str]:

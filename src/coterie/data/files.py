@@ -16,7 +16,7 @@ from coterie.core.in_memory import FILES, FILES_REMEDY
 from coterie.core.protocols import Chunk, Engine
 from coterie.data import frames, temporary_arrays
 from coterie.data.memory import MemorySource, as_row_values, as_weights, joined, part_bounds
-from coterie.data.tables.numeric_rows import NamedRows
+from coterie.data.tables.numeric_rows import NamedRows, named
 from coterie.errors import InputError, ParameterError
 
 if TYPE_CHECKING:
@@ -144,13 +144,7 @@ class FileSource:
 
     @cached_property
     def _rows(self) -> NamedRows:
-        return self.named(_read_all(self))
-
-    def named(self, X: np.ndarray[Any, Any]) -> NamedRows:
-        """Rows with the names of the columns."""
-        rows = X.view(NamedRows)
-        rows.columns = self.columns
-        return rows
+        return named(_read_all(self), self.columns)
 
     def __getitem__(self, rows: Any) -> Any:
         """An error: this is not an array. `pick` reads some rows."""

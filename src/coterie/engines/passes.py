@@ -200,6 +200,12 @@ class Ledger:
         return numbers
 
 
+def values_in_order(replies: Iterable[tuple[str, Reply]], n_parts: int) -> list[Any]:
+    """The results of all parts, which replies have by the number of the part."""
+    values = {part: value for _, reply in replies for part, value in reply.values.items()}
+    return [values[part] for part in range(n_parts)]
+
+
 class ClusterEngine(protocols.ClusterEngine):
     """The passes of engines of other processes. A subclass has `_new_placement`, which distributes the parts."""
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.core.formatting import count
+from coterie.core.packages import required
 from coterie.core.progress import Callback, Progress
 from coterie.core.protocols import Chunk, ClusterEngine
 from coterie.core.stats import Stats
@@ -141,10 +142,8 @@ def connected_engine(engine: str) -> Iterator[tuple[Any, int]]:
         with connection(engine) as (ray_engine, n_workers):
             yield ray_engine, n_workers
         return
-    try:
+    with required('--engine dask needs one more package. Run: pip install "coterie[dask]"'):
         from coterie.engines.dask import Dask, connected
-    except ModuleNotFoundError as error:
-        raise ParameterError('--engine dask needs one more package. Run: pip install "coterie[dask]"') from error
     with connected(address) as n_workers:
         yield Dask(), n_workers
 

@@ -14,6 +14,7 @@ from polars.testing import assert_frame_equal, assert_series_equal
 
 from coterie import machine
 from coterie.data import as_source, temporary_arrays
+from coterie.data.tables import reader
 from coterie.data.tables import scan as tables
 from coterie.data.tables.array_files import array_frame
 from coterie.errors import InputError, ParameterError
@@ -70,7 +71,7 @@ def test_schema_number_of_rows_and_columns_are_those_of_the_table(frame, tmp_pat
     assert found.schema == dict(frame.schema)
     assert found.n_rows == N
     for name in frame.columns:
-        assert_series_equal(found.column(name), frame[name])
+        assert_series_equal(pl.concat(found.batches([name]))[name], frame[name])
 
 
 @EVERY
@@ -93,8 +94,7 @@ def test_columns_of_an_array_are_called_by_their_place(tmp_path, dtype, order):
 
 
 @TYPED
-def test_columns_without_a_value_are_found_wherever_their_values_might_be(tmp_path, monkeypatch, suffix):
-    monkeypatch.setattr(tables, "ROWS", 4)
+def test_columns_without_a_value_are_found_wherever_their_values_might_be(tmp_path, suffix):
     last = [None] * 10 + [1.0]
     columns = {
         "null": [None] * 11,
@@ -105,8 +105,9 @@ def test_columns_without_a_value_are_found_wherever_their_values_might_be(tmp_pa
         "word": [None] * 11,
     }
     kinds = {name: pl.String if name == "word" else pl.Float64 for name in columns}
-    found = tables.scan(saved(pl.DataFrame(columns, schema=kinds), tmp_path, suffix))
-    assert found.empty_columns == {"null", "nan", "both", "word"}
+    path = saved(pl.DataFrame(columns, schema=kinds), tmp_path, suffix)
+    for batch_rows in (None, 4):
+        assert reader.read(path, batch_rows).empty_columns == {"null", "nan", "both", "word"}
 
 
 def test_a_name_is_that_of_one_file_whatever_marks_are_in_it(frame, tmp_path):
