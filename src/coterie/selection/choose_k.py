@@ -11,16 +11,22 @@ from coterie.core.arrays import Array
 from coterie.core.progress import Callback, check_callback
 from coterie.core.progress_bar import with_verbose
 from coterie.core.protocols import parameters_of, takes_series
+from coterie.data.row_sample import random_rows
 from coterie.errors import ParameterError, ScaleError
 from coterie.kmeans.kmeans import KMeans
+from coterie.selection.choose_k_by_distances import (
+    OBSERVED_ROWS,
+    ObservedRun,
+    SeriesRun,
+    effort_by_distances,
+    effort_for_series,
+    series_rows,
+)
 from coterie.selection.choose_k_criteria import CRITERIA, CriteriaRun, Effort
-from coterie.selection.choose_k_missing import MAX_ROWS, ObservedRun
 from coterie.selection.choose_k_result import ChooseK
-from coterie.selection.choose_k_series import SeriesRun, effort_by_distances, effort_for_series, series_rows
 from coterie.selection.gap import positive_weight_rows
 from coterie.selection.resampling import count_option
 from coterie.selection.sweep import as_ks
-from coterie.selection.tendency import row_sample
 
 QUICK = (
     "tendency", "silhouette", "calinski_harabasz", "davies_bouldin", "elbow", "gap", "prediction_strength", "valleys",
@@ -170,12 +176,12 @@ def choose_k(
         effort = effort_for_series(effort, budget, all_rows, estimator, criteria)
     elif allow_missing and np.isnan(all_rows).any():
         run_class = ObservedRun
-        effort = effort_by_distances(effort, budget, criteria, "rows with missing values", MAX_ROWS)
+        effort = effort_by_distances(effort, budget, criteria, "rows with missing values", OBSERVED_ROWS)
     names = _criterion_names(criteria, effort)
     if names_of_columns is None:
         names_of_columns = [f"column {j}" for j in range(all_rows.shape[1])]
     columns = tuple(map(str, names_of_columns)) if run_class is CriteriaRun else ()
-    sample = row_sample(len(all_rows), effort.rows, rng)
+    sample = random_rows(len(all_rows), effort.rows, rng)
     rows, w = all_rows[sample], None if all_weights is None else all_weights[sample]
     run = run_class(rows, w, estimator, effort, n_jobs, rng)
     k_values: list[int] | None = run.automatic_ks(names) if requested_ks is None else run.fit_requested(requested_ks)

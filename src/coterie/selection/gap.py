@@ -26,8 +26,9 @@ from coterie.engines.local import Serial
 from coterie.errors import InputError, ParameterError, ScaleError
 from coterie.kmeans.fits_together import Options, can_fit_tables, fit_tables
 from coterie.selection.kmeans_path import CANDIDATES, HOPE, too_few_distinct_rows
+from coterie.selection.references import Box, box_about
 from coterie.selection.sweep import as_ks, sweep
-from coterie.selection.text_table import aligned
+from coterie.selection.text_table import aligned, as_rows
 
 REFERENCES = ("uniform", "pca")  # how reference data are drawn: in a box along the columns, or along the principal axes
 TOL = 1e-3  # a fit stops when the squared movement of all centers is below TOL times the mean column variance
@@ -79,15 +80,12 @@ class Gap(ReprHTMLMixin):
 
     def table(self) -> list[dict[str, Any]]:
         """One row per K: log W, its expected value, the gap and its standard error."""
-        columns = zip(self.ks, self.log_w, self.expected, self.gap, self.se, strict=True)
-        best = self.recommended
-        return [
+        return as_rows(
             {
-                "k": int(k), "log_w": float(log_w), "expected": float(expected), "gap": float(gap), "se": float(se),
-                "recommended": int(k) == best,
+                "k": self.ks, "log_w": self.log_w, "expected": self.expected, "gap": self.gap, "se": self.se,
+                "recommended": self.ks == self.recommended,
             }
-            for k, log_w, expected, gap, se in columns
-        ]  # fmt: skip
+        )  # fmt: skip
 
     def __str__(self) -> str:
         return aligned(self.table())
@@ -221,39 +219,6 @@ def gap_statistic(
             log_w = np.array(list(reported(machine.in_threads(_log_within, calls, n_jobs), names, stop)))
     log_w += (power * scale.rows + scale.weights) * np.log(2.0)  # in the units of X and sample_weight
     return Gap(np.array(k_values), log_w[0], log_w[1:], rule, se_factor, reference, power)
-
-
-@dataclass(frozen=True)
-class Box:
-    """Uniform distribution in a box, whose sides are along the columns or along the principal axes of the data."""
-
-    low: Array  # (d,) along the sides
-    high: Array  # (d,)
-    center: Array | None = None  # (d,) origin of the axes; None if the sides are along the columns
-    axes: Array | None = None  # (d, d) one axis per column
-
-    def draw(self, n: int, dtype: Any, rng: np.random.Generator) -> Array:
-        """Sample n rows (n, d) of this dtype."""
-        rows = rng.random((n, len(self.low)), dtype=np.dtype(dtype).type)
-        rows *= (self.high - self.low).astype(dtype)
-        rows += self.low.astype(dtype)
-        if self.axes is None:
-            return rows
-        rotated: Array = rows @ self.axes.T.astype(dtype)
-        rotated += self.center.astype(dtype)  # type: ignore[union-attr]
-        return rotated
-
-
-def box_about(X: Array, w: Array | None, reference: str) -> Box:
-    """Smallest box that contains the rows: along the columns ('uniform') or the principal axes ('pca')."""
-    if reference == "uniform":
-        return Box(X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64))
-    X = X.astype(np.float64)  # sums of float32 rows far from the origin lose their digits
-    center = np.average(X, axis=0, weights=w)
-    centered = X - center
-    axes = np.linalg.eigh((centered.T if w is None else centered.T * w) @ centered)[1]
-    coordinates = centered @ axes
-    return Box(coordinates.min(axis=0), coordinates.max(axis=0), center, axes)
 
 
 def positive_weight_rows(X: Any, sample_weight: Any, allow_missing: bool = False) -> tuple[Array, Array | None, Scale]:
