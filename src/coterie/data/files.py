@@ -252,15 +252,8 @@ def _read_all(source: FileSource) -> np.ndarray[Any, Any]:
             X = temporary_arrays.mapped_zeros(source.shape, source.dtype)
         except InputError as error:
             raise InputError(f"{error}; or read the files in every pass: scan_files(..., cache='none')") from error
-    start = 0
-    for file in source.files:
-        stop = start + file.n_rows
-        for batch in file.batches(source.columns):
-            if start + batch.height > stop:
-                break
-            frames.copy_columns(batch, X[start : start + batch.height])
-            start += batch.height
-        if start != stop:
+    for file, (start, stop) in zip(source.files, pairwise(source._starts), strict=True):
+        if not frames.copy_batches(file.batches(source.columns), X[start:stop]):
             raise InputError(f'"{file.location.url}" changed while it was read: call again')
         file.location.check(file.version)
     return X

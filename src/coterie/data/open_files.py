@@ -82,9 +82,8 @@ def scan_files(
             raise ParameterError(f"weight={weight!r} needs cache='none', which reads it in every pass; got {cache!r}")
         cache = "none"
     with required("reading files needs one more package. Run: pip install polars"):
-        from coterie.data.tables.suffixes import READABLE
         from coterie.data.tables.table_file import open_file
-    locations = find_files(paths, READABLE, storage_options)
+    locations = find_files(paths, storage_options)
     open_one = partial(open_file, in_parts=cache == "none")
     files = machine.run_in_threads(open_one, [(location,) for location in locations], None)
     if not any(file.n_rows for file in files):

@@ -22,7 +22,6 @@ from coterie.data.open_files import scan_files
 from coterie.data.tables.frame_table import sample_table
 from coterie.data.tables.read_errors import STANDARD_INPUT
 from coterie.data.tables.reader import Table
-from coterie.data.tables.suffixes import READABLE
 from coterie.data.tables.table_file import IN_PARTS, open_file
 from coterie.errors import InputError, ParameterError
 from coterie.jobs import Job
@@ -150,7 +149,7 @@ def connected_engine(engine: str) -> Iterator[tuple[Any, int]]:
 
 def _numeric_columns(path: Path) -> tuple[list[str], list[str]]:
     """Names of the columns of the first file that are numbers, and of the others."""
-    schema = open_file(find_files(path, READABLE)[0], in_parts=True).schema
+    schema = open_file(find_files(path)[0], in_parts=True).schema
     numeric = [name for name, dtype in schema.items() if dtype.is_numeric()]
     if not numeric:
         raise InputError(f'"{path}" has no column of numbers: leave out --engine, so that its columns are converted.')

@@ -52,14 +52,7 @@ class SquaredDTW(Cost):
         return costs
 
     def spread(
-        self,
-        X: Any,
-        w: Any,
-        unit: float,
-        points: np.ndarray,
-        closest: np.ndarray,
-        again: bool = False,
-        tiles: None = None,
+        self, X: Any, w: Any, unit: float, points: np.ndarray, closest: np.ndarray, again: bool = False
     ) -> np.ndarray:
         """Update the closest costs; costs above them are not computed."""
         rows, point_series = self._series(X), self._series(points)

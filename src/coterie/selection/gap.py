@@ -18,7 +18,7 @@ from coterie.core.repr_html import ReprHTMLMixin
 from coterie.core.scale import UNIT, Scale, times_power
 from coterie.data import as_source
 from coterie.data.scale_check import divide_by_scale
-from coterie.data.summary import summarize
+from coterie.data.summary import column_names, summarize
 from coterie.data.tensors import is_float32_table
 from coterie.distances.euclidean import Euclidean
 from coterie.distances.pairwise import strips
@@ -221,8 +221,10 @@ def gap_statistic(
     return Gap(np.array(k_values), log_w[0], log_w[1:], rule, se_factor, reference, power)
 
 
-def positive_weight_rows(X: Any, sample_weight: Any, allow_missing: bool = False) -> tuple[Array, Array | None, Scale]:
-    """Dense rows with a positive weight, their weights (None if there are none), and the scale of both."""
+def positive_weight_rows(
+    X: Any, sample_weight: Any, allow_missing: bool = False
+) -> tuple[Array, Array | None, Scale, list[str]]:
+    """Dense rows with a positive weight, their weights (None: none), the scale of both, and names of columns."""
     source: Any = as_source(X, sample_weight)
     check_in_memory(source, "a comparison with reference data")
     if is_sparse(source.X):
@@ -233,15 +235,16 @@ def positive_weight_rows(X: Any, sample_weight: Any, allow_missing: bool = False
     except ScaleError as error:
         scale = Scale(error.rows, error.weights)
         summarize(divide_by_scale(source, scale, Serial()), Serial(), allow_missing, rescales=True)
+    names = column_names(source)
     if source.w is None:
-        return source.X, None, scale
+        return source.X, None, scale, names
     positive = np.flatnonzero(source.w)
-    return source.X[positive], source.w[positive], scale
+    return source.X[positive], source.w[positive], scale, names
 
 
 def divided_rows(X: Any, sample_weight: Any) -> tuple[Array, Array | None, Scale]:
-    """The same, with rows and weights divided by their scale."""
-    rows, w, scale = positive_weight_rows(X, sample_weight)
+    """The same without names, with rows and weights divided by their scale."""
+    rows, w, scale, _ = positive_weight_rows(X, sample_weight)
     if scale.rows:
         rows = times_power(-scale.rows, rows)
     return rows, times_power(-scale.weights, w) if scale.weights else w, scale

@@ -99,20 +99,12 @@ def scan_frame(lazy: pl.LazyFrame, path: Path | None = None) -> Scan:
         return Scan(vector_columns.flat_schema(schema, widths), n_rows, partial(_read_flat, lazy, schema, widths), path)
 
 
-def matrix(table: Scan, columns: Sequence[str] | None = None, rows: int | None = None) -> np.ndarray[Any, Any]:
-    """The columns as an array (n, d), float32 if all of them are; in memory if it fits, otherwise on disk."""
-    names = list(table.schema) if columns is None else list(columns)
-    schema = {name: table.schema[name] for name in names}
-    texts = [name for name, dtype in schema.items() if not (dtype.is_numeric() or dtype == pl.Boolean)]
-    dtype = frames.common_dtype(pl.DataFrame(schema=schema), _remedy(table, texts) if texts else CHOOSE)
-    values = temporary_arrays.empty((table.n_rows, len(names)), dtype)
-    stop = 0
-    for batch in table.batches(names, rows):
-        start, stop = stop, stop + batch.height
-        if stop > table.n_rows:
-            break
-        frames.copy_columns(batch, values[start:stop])
-    if stop != table.n_rows:
+def matrix(table: Scan) -> np.ndarray[Any, Any]:
+    """The rows as an array (n, d), float32 if all columns are; in memory if it fits, otherwise on disk."""
+    texts = [name for name, dtype in table.schema.items() if not (dtype.is_numeric() or dtype == pl.Boolean)]
+    dtype = frames.common_dtype(pl.DataFrame(schema=table.schema), _remedy(table, texts) if texts else CHOOSE)
+    values = temporary_arrays.empty((table.n_rows, len(table.schema)), dtype)
+    if not frames.copy_batches(table.batches(), values):
         raise InputError(
             f"the table had {table.n_rows} rows, and a different number when it was read again: did it change?"
         )
