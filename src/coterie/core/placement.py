@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from itertools import pairwise
 from typing import Any
 
@@ -15,9 +16,10 @@ MAX_RUNS = 8  # runs of consecutive parts per worker, up to which rows stay wher
 
 def current_client() -> Any:
     """Client of the Dask cluster; None without one, as in a process that has not imported `distributed`."""
-    distributed = sys.modules.get("distributed")
+    if "distributed" not in sys.modules:
+        return None
     try:
-        return None if distributed is None else distributed.get_client()
+        return import_module("distributed").get_client()  # waits for another thread that imports it
     except ValueError:
         return None
 

@@ -13,7 +13,7 @@ from coterie.data.memory import as_weights
 from coterie.data.row_sample import random_rows
 from coterie.distances import pairwise
 from coterie.distances.series import as_series, from_table
-from coterie.distances.soft_dtw import soft_kernels_for, soft_values
+from coterie.distances.soft_dtw import soft_values
 from coterie.distances.windows import as_window
 from coterie.errors import InputError, ParameterError
 from coterie.kmeans.metric_of_model import metric_of
@@ -179,18 +179,11 @@ def _padded(P: Array, lengths: Array, width: int) -> Array:
 def series_distances(estimator: Any, X: Array, n_jobs: int | None = None) -> Array:
     """Distances (n, n) of series that end in NaN: DTW, its smooth version, or Euclidean."""
     options = parameters_of(estimator)
-    metric = options.get("metric")
-    if "max_iter_barycenter" not in options:
+    if options.get("metric") != "softdtw":
         return pairwise(X, n_jobs=n_jobs, **metric_of(estimator))
-    if metric == "euclidean":
-        return pairwise(X, n_jobs=n_jobs)
-    if metric == "dtw":
-        return pairwise(X, metric="dtw", window=options["window"], n_jobs=n_jobs)
     series = from_table(np.ascontiguousarray(X, np.float64), 1)
     values = np.empty((len(series), len(series)))
-    soft_values(
-        soft_kernels_for(series, series), series, series, as_window(options["window"]), float(options["gamma"]), values
-    )
+    soft_values(series, series, as_window(options["window"]), float(options["gamma"]), values)
     own = np.diag(values)
     divergences = np.maximum(values - 0.5 * (own[:, None] + own), 0.0)
     return np.sqrt(0.5 * (divergences + divergences.T))
