@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
 
 from coterie.core.arrays import Array
 from coterie.core.protocols import Chunk
@@ -17,6 +16,7 @@ from coterie.core.stats import Stats
 from coterie.data.memory import MemorySource
 from coterie.data.row_sample import sample_rows
 from coterie.engines import as_engine
+from coterie.kernels.membership import membership
 from coterie.preparation.fit_preparation import PreparedTable
 
 ROWS: int | None = None  # rows of a part; None: depends on the shape
@@ -172,7 +172,7 @@ def _sums(pivot: Array, unit: Array, k: int, has_missing: bool, points: Points |
     n = len(moved)
     w = np.ones(n) if chunk.w is None else chunk.w
     codes = np.zeros(n, np.int64) if chunk.y is None else np.where(chunk.y < 0, k, chunk.y)
-    members = _membership(codes, k + 1, w)
+    members = membership(codes, k + 1, w)
     present = np.bincount(codes, w, k + 1)[:, None]
     if has_missing:
         is_missing = np.isnan(moved)
@@ -187,7 +187,7 @@ def _scatter(means: Array, points: Points, A: Array, chunk: Chunk) -> _Scatter:
     is_inside = chunk.y >= 0
     inside, codes = (slice(None), chunk.y) if is_inside.all() else (is_inside, chunk.y[is_inside])
     projected = (points(chunk.X[inside]) - means[codes]) @ A
-    members = _membership(codes, len(means), np.ones(len(codes)))
+    members = membership(codes, len(means))
     with np.errstate(over="ignore"):  # an ellipse of which the units have no number is not drawn
         products = [members @ (projected[:, [i]] * projected) for i in range(projected.shape[1])]
     return _Scatter(np.bincount(codes, minlength=len(means)), np.stack(products, axis=1))
@@ -209,8 +209,3 @@ def _closest(means: Array, points: Points, count: int, chunk: Chunk) -> _Closest
 def _extremes(points: Points, chunk: Chunk) -> _Extremes:
     values = points(chunk.X)
     return _Extremes(np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0))
-
-
-def _membership(codes: Array, k: int, w: Array) -> Any:
-    """(k, n) the weight of each row in its cluster; a product with it sums rows in their order."""
-    return sparse.csr_array((w, codes, np.arange(len(codes) + 1)), shape=(len(codes), k)).T
