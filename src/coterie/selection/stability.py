@@ -269,14 +269,12 @@ class _Resamples:
     ):  # fmt: skip
         self.data, self.measure, self.resampling, self.n_jobs = data, measure, resampling, n_jobs
         first, *children = rng.spawn(n_resamples + 1)
-        self.full_sample = data.full_sample(first)
-        self.resamples: list[Resample] = [
-            resample for child in children for resample in data.resamples(resampling, share, child)
-        ]
+        resamples = (resample for child in children for resample in data.resamples(resampling, share, child))
+        self.samples: list[Resample] = [data.full_sample(first), *resamples]  # all rows first
         self.rows = data.positive_rows[random_rows(len(data.positive_rows), MAX_ROWS, first)]
         self.w = None if data.w is None else data.w[self.rows]
         self.is_sampled = np.stack(
-            [np.isin(self.rows, resample.rows, assume_unique=True) for resample in self.resamples]
+            [np.isin(self.rows, resample.rows, assume_unique=True) for resample in self.samples[1:]]
         )
         self.labels_by_k: dict[int, list[Array]] = {}
 
@@ -291,15 +289,14 @@ class _Resamples:
             return
         from coterie.kernels.cuda.batched import as_weights
 
-        all_samples = (self.full_sample, *self.resamples)
-        counts = np.zeros((len(all_samples), len(X)))
-        for count, resample in zip(counts, all_samples, strict=True):
+        counts = np.zeros((len(self.samples), len(X)))
+        for count, resample in zip(counts, self.samples, strict=True):
             count[resample.rows] = 1.0 if resample.weights is None else resample.weights
         if (weights := as_weights(counts, X.device)) is None:
             return
         n_init, max_iter, _ = self.data.estimator._check_options()
         samples, numbers = np.tile(np.arange(len(counts)), len(ks)), np.repeat(ks, len(counts))
-        generators = [np.random.default_rng([all_samples[i].seed, k]) for i, k in zip(samples, numbers, strict=True)]
+        generators = [np.random.default_rng([self.samples[i].seed, k]) for i, k in zip(samples, numbers, strict=True)]
         options = Options(max(n_init, DEVICE_STARTS), self.data.estimator.tol, max_iter)
         rows = X.detach().contiguous()[None]
         fits = fit_tables(rows, np.zeros_like(samples), numbers, generators, options, weights, samples, self.rows)
@@ -324,10 +321,9 @@ class _Resamples:
         """Labels of the fit to all rows, then of each resample."""
         if k in self.labels_by_k:
             return self.labels_by_k[k]
-        samples = (self.full_sample, *self.resamples)
         with machine.one_blas_thread:
-            fits = fit_samples(self.data, k, samples, self.n_jobs)
-            calls = [(fit, sample, self.rows) for fit, sample in zip(fits, samples, strict=True)]
+            fits = fit_samples(self.data, k, self.samples, self.n_jobs)
+            calls = [(fit, sample, self.rows) for fit, sample in zip(fits, self.samples, strict=True)]
             return list(machine.in_threads(self.data.labels, calls, self.n_jobs))
 
     def evaluate(self, k: int) -> tuple[Array, Array, Array, Array]:
@@ -386,7 +382,7 @@ class _PathResamples(_Resamples):
     """Resamples that are fitted for all numbers of clusters at once."""
 
     def fit_all(self, ks: list[int]) -> None:
-        calls = [(ks, resample) for resample in (self.full_sample, *self.resamples)]
+        calls = [(ks, resample) for resample in self.samples]
         with machine.one_blas_thread:
             fits = machine.in_threads(self._path_labels, calls, self.n_jobs)
         self.labels_by_k = {k: list(labels) for k, labels in zip(ks, zip(*fits, strict=True), strict=True)}
