@@ -9,7 +9,7 @@ import pytest
 
 from coterie import AgglomerativeClustering, GaussianMixture, KMeans, choose_k, diagnose
 from coterie.core.progress import Progress
-from coterie.core.progress_bar import ERASE, ProgressBar, StepPrinter
+from coterie.core.progress_bar import ERASE, ProgressBar, print_step
 from coterie.hierarchy import linkage
 from coterie.selection import g_means, gap_statistic, mixture_table, stability, sweep, tendency, x_means
 
@@ -114,5 +114,5 @@ def test_a_line_is_not_longer_than_the_terminal(terminal, monkeypatch):
 
 
 def test_a_step_printer_prints_the_objective(capsys):
-    StepPrinter()(Progress("iteration", 3, objective=2.5, run=1))
+    print_step(Progress("iteration", 3, objective=2.5, run=1))
     assert capsys.readouterr().out == "restart 2, iteration 3: objective 2.5\n"

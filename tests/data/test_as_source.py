@@ -6,7 +6,7 @@ from scipy import sparse
 
 from coterie import KMeans
 from coterie.data import as_source
-from coterie.data.memory import part_count
+from coterie.data.memory import part_bounds
 from coterie.errors import InputError
 
 NAMES = ("a", "b", "c")
@@ -287,7 +287,7 @@ def test_bounds_of_parts_depend_on_the_shape_alone():
 @pytest.mark.parametrize("n, d", SHAPES)
 def test_parts_are_of_equal_size_and_as_many_as_the_shape_says(n, d):
     lengths = [len(part().X) for part in as_source(np.zeros((n, d))).parts()]
-    assert len(lengths) == part_count(n, d, 8)
+    assert len(lengths) == len(part_bounds(n, d, 8)) - 1
     assert max(lengths) - min(lengths) <= 1
 
 

@@ -22,7 +22,7 @@ from coterie.core import loop  # noqa: E402
 from coterie.core.protocols import EStep  # noqa: E402
 from coterie.data import as_source  # noqa: E402
 from coterie.data.dask import DaskSource, in_blocks  # noqa: E402
-from coterie.data.memory import MemorySource, part_count  # noqa: E402
+from coterie.data.memory import MemorySource, part_bounds  # noqa: E402
 from coterie.engines.dask import Dask  # noqa: E402
 from coterie.engines.local import Threads  # noqa: E402
 from coterie.engines.passes import MemoSet  # noqa: E402
@@ -279,9 +279,9 @@ def test_threads_with_a_dask_array_are_an_error():
 
 def same_parts(X):
     """A Dask array whose blocks are the parts of `X`."""
-    n, count = len(X), part_count(*X.shape, X.itemsize)
-    assert count > 1  # else there would be nothing to add up
-    return da.from_array(X, chunks=(tuple(np.diff([n * i // count for i in range(count + 1)]).tolist()), -1))
+    bounds = part_bounds(*X.shape, X.itemsize)
+    assert len(bounds) > 2  # else there would be nothing to add up
+    return da.from_array(X, chunks=(tuple(np.diff(bounds).tolist()), -1))
 
 
 def assert_same_mixture(there, here):

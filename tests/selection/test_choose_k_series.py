@@ -8,7 +8,7 @@ from coterie import KMedoids, TimeSeriesKMeans, choose_k
 from coterie.distances import dtw, soft_dtw
 from coterie.errors import InputError, ParameterError
 from coterie.metrics import silhouette_score
-from coterie.selection.choose_k_series import series_distances
+from coterie.selection.choose_k_by_distances import series_distances
 
 
 def shifted(n, k, seed=0, noise=0.05):

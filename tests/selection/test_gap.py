@@ -15,7 +15,8 @@ from coterie import AgglomerativeClustering, KMeans, KMedoids
 from coterie.datasets import make_blobs
 from coterie.errors import InputError, ParameterError
 from coterie.selection import Progress, gap_statistic
-from coterie.selection.gap import RULES, Gap, box_about, dispersion, kmeans_path
+from coterie.selection.gap import RULES, Gap, dispersion, kmeans_path
+from coterie.selection.references import box_about
 
 rng = np.random.default_rng(0)
 BLOBS, _ = make_blobs(240, 2, centers=4, cluster_std=0.25, random_state=3)

@@ -233,6 +233,18 @@ def test_columns_of_different_scale_are_named_where_no_clusters_are_found():
     assert (clear.strength, "standardise the columns first" in clear.reasons[-1]) == ("clear", True)
 
 
+@pytest.mark.parametrize("form", ["file", "arrow", "vectors"])
+def test_columns_have_the_names_of_the_rows_that_are_read(tmp_path, form):
+    X, _ = make_blobs(300, 2, centers=3, cluster_std=0.5, random_state=0)
+    frame = pl.DataFrame(X * [1, 500], schema=["age", "income"])
+    if form == "file":
+        frame.write_parquet(tmp_path / "rows.parquet")
+    vectors = frame.select(v=pl.concat_list("age", "income"))
+    rows = {"file": tmp_path / "rows.parquet", "arrow": frame.to_arrow(), "vectors": vectors}[form]
+    reason = choose_k(rows, budget="quick", random_state=0).reasons[-1]
+    assert f"The standard deviation of {'v_1' if form == 'vectors' else 'income'} is" in reason
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_round_clusters_are_not_called_elongated(seed):
     rng = np.random.default_rng(seed)

@@ -5,7 +5,7 @@ from scipy import stats
 from coterie.datasets import make_blobs
 from coterie.errors import InputError, ParameterError
 from coterie.selection import Tendency, tendency
-from coterie.selection.hull import hull_about
+from coterie.selection.references import hull_about
 
 
 def blobs(n=200):

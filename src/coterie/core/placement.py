@@ -1,7 +1,10 @@
-"""Which worker of a cluster holds which part of the rows."""
+"""The cluster of this process, and which of its workers holds which part of the rows."""
 
+import sys
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -9,6 +12,16 @@ from coterie.core.stats import FAN_IN
 
 MAX_LOAD = 1.25  # rows of a worker per thread, relative to the mean, up to which rows stay where they are
 MAX_RUNS = 8  # runs of consecutive parts per worker, up to which rows stay where they are
+
+
+def current_client() -> Any:
+    """Client of the Dask cluster; None without one, as in a process that has not imported `distributed`."""
+    if "distributed" not in sys.modules:
+        return None
+    try:
+        return import_module("distributed").get_client()  # waits for another thread that imports it
+    except ValueError:
+        return None
 
 
 def choose_workers(sizes: Sequence[int], threads: Mapping[str, int], current: Sequence[str | None]) -> list[str]:

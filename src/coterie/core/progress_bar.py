@@ -85,11 +85,9 @@ class ProgressBar:
             self.handle.update(data, raw=True)
 
 
-class StepPrinter:
+def print_step(progress: Progress) -> None:
     """A callback that prints every step."""
-
-    def __call__(self, progress: Progress) -> None:
-        print(step_text(progress))
+    print(step_text(progress))
 
 
 def step_text(progress: Progress) -> str:
@@ -102,9 +100,9 @@ def step_text(progress: Progress) -> str:
     return f"{text}, {left}" if left else text
 
 
-def verbose_callback(verbose: Any) -> ProgressBar | StepPrinter | None:
+def verbose_callback(verbose: Any) -> Callback | None:
     """The callback of `verbose`: None for 0, a bar for 1, and every step for 2."""
-    return None if not verbose else StepPrinter() if int(verbose) > 1 else ProgressBar()
+    return None if not verbose else print_step if int(verbose) > 1 else ProgressBar()
 
 
 def both(callback: Callback | None, shown: Callback) -> Callback:

@@ -53,13 +53,7 @@ def multiplied(values: dict[str, Any], powers: dict[str, Powers], scale: Scale) 
             results[name] = _times_power(values[name], exponent)
             if _is_lost(values[name], results[name]):
                 lost.append(name)
-    if lost:
-        warnings.warn(
-            f"{', '.join(lost)} cannot be represented in the units of X and sample_weight: too large values are inf, "
-            "too small ones are 0 or lose digits. All other results are exact",
-            RangeWarning,
-            stacklevel=4,
-        )
+    _warn_of(lost, "the units of X and sample_weight", "All other results are exact")
     return results
 
 
@@ -71,14 +65,19 @@ def in_type(values: dict[str, np.ndarray], dtype: Any) -> dict[str, np.ndarray]:
     with np.errstate(over="ignore", under="ignore"):
         converted = {name: value.astype(dtype) for name, value in values.items()}
     lost = [name for name, value in values.items() if _leaves_range(value, np.finfo(dtype))]
+    _warn_of(lost, f"{np.dtype(dtype)}, the dtype of X", "Convert X to float64, or divide it by a power of two")
+    return converted
+
+
+def _warn_of(lost: list[str], units: str, remark: str) -> None:
+    """Warn of results that have left the range of numbers."""
     if lost:
         warnings.warn(
-            f"{', '.join(lost)} cannot be represented in {np.dtype(dtype)}, the dtype of X: too large values are inf, "
-            "too small ones are 0 or lose digits. Convert X to float64, or divide it by a power of two",
+            f"{', '.join(lost)} cannot be represented in {units}: too large values are inf, too small ones are 0 or "
+            f"lose digits. {remark}",
             RangeWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
-    return converted
 
 
 def _leaves_range(values: np.ndarray, limits: Any) -> bool:

@@ -12,10 +12,10 @@ import numpy as np
 from dask.core import flatten
 
 from coterie.core.frames import check_columns
-from coterie.core.placement import choose_workers
+from coterie.core.placement import choose_workers, current_client
 from coterie.core.protocols import Chunk, Engine
 from coterie.data.frames import common_dtype
-from coterie.data.memory import ArraySource, as_row_values, as_weights, part_count
+from coterie.data.memory import ArraySource, as_row_values, as_weights, part_bounds
 from coterie.errors import InputError
 
 
@@ -67,7 +67,7 @@ class DaskSource(ArraySource):
 
     def _stored(self) -> tuple[Any, Any, Any, list[Any] | None]:
         """X, w and y, and the futures of their chunks. On a cluster they are stored first: no block is read twice."""
-        client = _client()
+        client = current_client()
         threads = {} if client is None else client.nthreads()
         if not threads:
             return self.X, self.w, self.y, None
@@ -149,7 +149,7 @@ def _as_array(X: Any) -> tuple[Any, list[str] | None, list[Any] | None, set[Any]
         raise InputError(f"X is a Dask {type(X).__name__}, which is not supported: pass a Dask array or DataFrame")
     check_columns(X._meta)
     columns, frame = [str(name) for name in X.columns], X.astype(common_dtype(X._meta))
-    client = _client()
+    client = current_client()
     if client is None or not client.nthreads():
         return frame.to_dask_array(lengths=True), columns, None, set()
     # The number of rows of a partition is known when it is read, so the workers store it at once.
@@ -173,9 +173,8 @@ def in_blocks(X: np.ndarray[Any, Any]) -> Any:
     On a cluster, the workers store its blocks as long as the array exists.
     """
     n, d = X.shape
-    count = part_count(n, d, X.itemsize)
-    blocks = [X[start:stop] for start, stop in pairwise(n * i // count for i in range(count + 1))]
-    client = _client()
+    blocks = [X[start:stop] for start, stop in pairwise(part_bounds(n, d, X.itemsize))]
+    client = current_client()
     if client is None:
         return da.from_array(X, chunks=(tuple(map(len, blocks)), (d,)))
     futures = client.scatter(blocks)
@@ -264,13 +263,3 @@ def _chunk(X: Any, w: Any, part: int, y: Any, first: int = 0) -> Chunk:
 
 def _with_first(chunk: Chunk, first: int) -> Chunk:
     return chunk._replace(first=first)
-
-
-def _client() -> Any:
-    """Client of the cluster; None without a cluster."""
-    try:
-        from distributed import get_client
-
-        return get_client()
-    except (ImportError, ValueError):
-        return None

@@ -16,7 +16,7 @@ from coterie.core.in_memory import FILES, FILES_REMEDY
 from coterie.core.protocols import Chunk, Engine
 from coterie.data import frames, temporary_arrays
 from coterie.data.memory import MemorySource, as_row_values, as_weights, joined, part_bounds
-from coterie.data.tables.numeric_rows import NamedRows
+from coterie.data.tables.numeric_rows import NamedRows, named
 from coterie.errors import InputError, ParameterError
 
 if TYPE_CHECKING:
@@ -40,35 +40,32 @@ class Requirements(NamedTuple):
 class FilePart:
     """A part of the rows of files; calling it reads these rows. Picklable."""
 
+    source: FileSource  # without files and values of rows: what is read, and what is done to it
     pieces: tuple[FileRows, ...]
-    columns: tuple[str, ...]
-    dtype: np.dtype[Any]
     part: int
     first: int  # number of the first row
-    w: np.ndarray[Any, Any] | None = None
-    y: np.ndarray[Any, Any] | None = None
-    functions: tuple[Callable[[Any], Any], ...] = ()  # applied to the rows, in this order
-    weight: str | None = None  # column of the weights; None: they are in `w`
-    weight_power: int = 0  # weights of this column are multiplied by this power of two
+    w: np.ndarray[Any, Any] | None
+    y: np.ndarray[Any, Any] | None
 
     @property
     def rows(self) -> int:
         return sum(piece.stop - piece.start for piece in self.pieces)
 
     def __call__(self) -> Chunk:
-        X = np.empty((self.rows, len(self.columns)), self.dtype)
-        w: Any = self.w if self.weight is None else np.empty(len(X))
-        names, stop = (*self.columns, *([] if self.weight is None else [self.weight])), 0
+        columns, weight, power = self.source.columns, self.source.weight, self.source.weight_power
+        X = np.empty((self.rows, len(columns)), self.source.dtype)
+        w: Any = self.w if weight is None else np.empty(len(X))
+        names, stop = (*columns, *([] if weight is None else [weight])), 0
         for piece in self.pieces:
             frame = piece.read(names)
             start, stop = stop, stop + frame.height
-            frames.copy_columns(frame[:, : len(self.columns)], X[start:stop])
-            if self.weight is not None:
-                frames.copy_columns(frame[:, len(self.columns) :], w[start:stop, None])
-                _check_weights(w[start:stop], self.weight, piece)
-        for function in self.functions:
+            frames.copy_columns(frame[:, : len(columns)], X[start:stop])
+            if weight is not None:
+                frames.copy_columns(frame[:, len(columns) :], w[start:stop, None])
+                _check_weights(w[start:stop], weight, piece)
+        for function in self.source.functions:
             X = function(X)
-        return Chunk(X, np.ldexp(w, self.weight_power) if self.weight_power else w, self.part, self.y, self.first)
+        return Chunk(X, np.ldexp(w, power) if power else w, self.part, self.y, self.first)
 
 
 def _check_weights(w: np.ndarray[Any, Any], name: str, piece: FileRows) -> None:
@@ -96,7 +93,7 @@ class FileSource:
     cache: str = "none"  # "memory", "disk" or "none"
     w: np.ndarray[Any, Any] | None = None
     y: np.ndarray[Any, Any] | None = None
-    functions: tuple[Callable[[Any], Any], ...] = ()
+    functions: tuple[Callable[[Any], Any], ...] = ()  # applied to the rows of each part, in this order
     chunk_rows: int | None = None  # rows of a part, if the caller decides
     weight: str | None = None  # column of the weights, which is read with the rows; `w` is then None
     weight_power: int = 0  # weights of this column are multiplied by this power of two
@@ -144,13 +141,7 @@ class FileSource:
 
     @cached_property
     def _rows(self) -> NamedRows:
-        return self.named(_read_all(self))
-
-    def named(self, X: np.ndarray[Any, Any]) -> NamedRows:
-        """Rows with the names of the columns."""
-        rows = X.view(NamedRows)
-        rows.columns = self.columns
-        return rows
+        return named(_read_all(self), self.columns)
 
     def __getitem__(self, rows: Any) -> Any:
         """An error: this is not an array. `pick` reads some rows."""
@@ -178,18 +169,11 @@ class FileSource:
             if low < high:
                 pieces.append(file.rows(low, high))
         w, y = (None if values is None else values[start:stop] for values in (self.w, self.y))
-        return FilePart(
-            tuple(pieces),
-            tuple(self.columns),
-            self.dtype,
-            part,
-            start,
-            w,
-            y,
-            self.functions,
-            self.weight,
-            self.weight_power,
-        )
+        return FilePart(self._without_rows, tuple(pieces), part, start, w, y)
+
+    @cached_property
+    def _without_rows(self) -> FileSource:
+        return replace(self, files=(), w=None, y=None)
 
     def pick(self, rows: Any) -> Chunk:
         index = np.arange(self.shape[0])[rows] if isinstance(rows, slice) else np.asarray(rows)
@@ -258,15 +242,8 @@ def _read_all(source: FileSource) -> np.ndarray[Any, Any]:
             X = temporary_arrays.mapped_zeros(source.shape, source.dtype)
         except InputError as error:
             raise InputError(f"{error}; or read the files in every pass: scan_files(..., cache='none')") from error
-    start = 0
-    for file in source.files:
-        stop = start + file.n_rows
-        for batch in file.batches(source.columns):
-            if start + batch.height > stop:
-                break
-            frames.copy_columns(batch, X[start : start + batch.height])
-            start += batch.height
-        if start != stop:
+    for file, (start, stop) in zip(source.files, pairwise(source._starts), strict=True):
+        if not frames.copy_batches(file.batches(source.columns), X[start:stop]):
             raise InputError(f'"{file.location.url}" changed while it was read: call again')
         file.location.check(file.version)
     return X

@@ -1,6 +1,7 @@
 """Data frames of any library, through narwhals."""
 
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,17 @@ def common_dtype(frame: Any, remedy: str = ENCODE) -> type[np.floating[Any]]:
         listed = ", ".join(f"{name!r} ({dtype})" for name, dtype in text.items())
         raise InputError(f"X has columns that are not numbers: {listed}. {remedy}")
     return np.float32 if dtypes and all(dtype == nw.Float32 for dtype in dtypes.values()) else np.float64
+
+
+def copy_batches(batches: Iterable[Any], values: np.ndarray[Any, Any]) -> bool:
+    """Copy batches of rows to an array, one below the other; return whether they have as many rows as the array."""
+    stop = 0
+    for batch in batches:
+        start, stop = stop, stop + len(batch)
+        if stop > len(values):
+            break
+        copy_columns(batch, values[start:stop])
+    return stop == len(values)
 
 
 def copy_columns(frame: Any, values: np.ndarray[Any, Any]) -> None:

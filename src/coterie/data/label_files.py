@@ -7,6 +7,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
+from coterie.core.packages import required
 from coterie.core.protocols import Chunk
 from coterie.core.writing import exists, write_whole
 from coterie.errors import ParameterError
@@ -43,10 +44,8 @@ def write_labels(assign: Callable[[Chunk], Any], pattern: str, chunk: Chunk) -> 
 
     A part whose worker ended is written again, so the file is replaced.
     """
-    try:
+    with required('predict_to writes Parquet with the package polars: pip install "coterie[cli]"'):
         import polars
-    except ModuleNotFoundError as error:
-        raise ParameterError('predict_to writes Parquet with the package polars: pip install "coterie[cli]"') from error
     path = pattern.replace("*", f"{chunk.part:06d}")
     file = BytesIO()
     polars.DataFrame({COLUMN: assign(chunk)}).write_parquet(file)

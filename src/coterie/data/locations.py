@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from glob import glob
@@ -13,10 +13,13 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from coterie.data.tables.read_errors import check_file, first_line, readable
+from coterie.data.tables.suffixes import READABLE
 from coterie.errors import InputError, ParameterError
 
 ADDRESS = re.compile(r"(?P<protocol>[a-z][a-z0-9+.-]+)://", re.IGNORECASE)  # a single letter is a drive of Windows
 PATTERN = frozenset("*?[")
+NO_TABLES = f'the folder "{{}}" has no tables: their names end in {", ".join(READABLE)}'
+NO_MATCH = 'no file matches the pattern "{}".'
 LOCAL, WEB = "file://", ("http://", "https://")
 
 
@@ -104,7 +107,7 @@ def is_several(X: Any) -> bool:
     return isinstance(X, list | tuple) or is_address(X) or Path(X).is_dir() or _is_pattern(X)
 
 
-def find_files(paths: Any, suffixes: Iterable[str], storage_options: Mapping[str, Any] | None = None) -> list[Location]:
+def find_files(paths: Any, storage_options: Mapping[str, Any] | None = None) -> list[Location]:
     """The files that `paths` names, in the order of a list, then of their names.
 
     Of a folder, these are the files that end in one of `suffixes` and do not start with ``.`` or ``_``.
@@ -113,14 +116,13 @@ def find_files(paths: Any, suffixes: Iterable[str], storage_options: Mapping[str
         raise InputError(
             f"paths must be a path, an address, a pattern, a folder, or a list of them; got {type(paths).__name__}"
         )
-    suffixes = tuple(suffixes)
     files = [
         location
         for path in (paths if isinstance(paths, list | tuple) else [paths])
         for location in (
-            _at_address(str(path), suffixes, storage_options or {})
+            _at_address(str(path), storage_options or {})
             if is_address(path) and not str(path).lower().startswith(LOCAL)
-            else _on_this_machine(path, suffixes)
+            else _on_this_machine(path)
         )
     ]
     urls = [location.url for location in files]
@@ -134,19 +136,16 @@ def _is_pattern(path: Any) -> bool:
     return bool(PATTERN.intersection(str(path))) and not Path(path).exists()
 
 
-def _on_this_machine(path: Any, suffixes: tuple[str, ...]) -> list[Location]:
+def _on_this_machine(path: Any) -> list[Location]:
     if is_address(path):
         path = url2pathname(urlsplit(path).path)
     path = Path(path)
     if path.is_dir():
-        names = sorted(os.listdir(path))
-        files = [path / name for name in names if _is_table(name, suffixes) and (path / name).is_file()]
-        if not files:
-            raise InputError(f'the folder "{path}" has no tables: their names end in {", ".join(suffixes)}')
+        files = [path / name for name in sorted(os.listdir(path)) if _is_table(name) and (path / name).is_file()]
+        _check_any(files, NO_TABLES, path)
     elif _is_pattern(path):
         files = sorted(file for file in map(Path, glob(str(path), recursive=True)) if file.is_file())
-        if not files:
-            raise InputError(f'no file matches the pattern "{path}".')
+        _check_any(files, NO_MATCH, path)
     else:
         files = [path]
     for file in files:
@@ -154,26 +153,29 @@ def _on_this_machine(path: Any, suffixes: tuple[str, ...]) -> list[Location]:
     return [Location(str(file)) for file in files]
 
 
-def _at_address(url: str, suffixes: tuple[str, ...], options: Mapping[str, Any]) -> list[Location]:
+def _at_address(url: str, options: Mapping[str, Any]) -> list[Location]:
     """Files at an address. Servers of web pages have no folders, so an address without ``/`` at its end is a file."""
     with Location(url, options).errors():
         system, path = _file_system(url, options)
         if PATTERN.intersection(path):
             files = sorted(system.glob(path))
-            if not files:
-                raise InputError(f'no file matches the pattern "{url}".')
+            _check_any(files, NO_MATCH, url)
         elif url.endswith("/") or (not url.lower().startswith(WEB) and system.isdir(path)):
-            files = sorted(name for name in system.ls(path, detail=False) if _is_table(name, suffixes))
-            if not files:
-                raise InputError(f'the folder "{url}" has no tables: their names end in {", ".join(suffixes)}')
+            files = sorted(name for name in system.ls(path, detail=False) if _is_table(name))
+            _check_any(files, NO_TABLES, url)
         else:
             return [Location(url, options)]
         return [Location(system.unstrip_protocol(file), options) for file in files]
 
 
-def _is_table(path: str, suffixes: tuple[str, ...]) -> bool:
+def _check_any(files: list[Any], problem: str, place: Any) -> None:
+    if not files:
+        raise InputError(problem.format(place))
+
+
+def _is_table(path: str) -> bool:
     name = path.rstrip("/").rsplit("/", 1)[-1]
-    return name.lower().endswith(suffixes) and not name.startswith((".", "_"))
+    return name.lower().endswith(READABLE) and not name.startswith((".", "_"))
 
 
 def _file_system(url: str, options: Mapping[str, Any]) -> tuple[Any, str]:

@@ -119,18 +119,16 @@ def _are_parts_of(whole: np.ndarray[Any, Any], pieces: list[np.ndarray[Any, Any]
     )
 
 
-def part_count(n: int, d: int, itemsize: int) -> int:
-    """Number of parts of n rows: up to 8 small ones, then a multiple of 8, so that threads end at the same time."""
-    size = n * d * itemsize
-    count = -(-size // SMALL_PART) if size < 8 * SMALL_PART else -(-size // (8 * LARGE_PART)) * 8
-    return max(1, min(count, n // PART_ROWS))
-
-
 def part_bounds(n: int, d: int, itemsize: int, chunk_rows: int | None = None) -> list[int]:
-    """Numbers of the first rows of the parts of n rows, then n; they depend on the shape only, or are given."""
+    """Numbers of the first rows of the parts of n rows, then n; they depend on the shape only, or are given.
+
+    There are up to 8 small parts, or a multiple of 8 larger ones, so that threads end at the same time.
+    """
     if chunk_rows is not None:
         return [*range(0, n, chunk_rows), n]
-    count = part_count(n, d, itemsize)
+    size = n * d * itemsize
+    count = -(-size // SMALL_PART) if size < 8 * SMALL_PART else -(-size // (8 * LARGE_PART)) * 8
+    count = max(1, min(count, n // PART_ROWS))
     return [n * i // count for i in range(count + 1)]
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from coterie import machine
 from coterie.core.arguments import one_of
 from coterie.core.formatting import first_names
+from coterie.core.packages import required
 from coterie.data import frames, temporary_arrays
 from coterie.data.files import FileSource
 from coterie.data.locations import Location, find_files
@@ -80,12 +81,9 @@ def scan_files(
         if cache not in ("auto", "none"):
             raise ParameterError(f"weight={weight!r} needs cache='none', which reads it in every pass; got {cache!r}")
         cache = "none"
-    try:
-        from coterie.data.tables.suffixes import READABLE
+    with required("reading files needs one more package. Run: pip install polars"):
         from coterie.data.tables.table_file import open_file
-    except ModuleNotFoundError as error:
-        raise ParameterError("reading files needs one more package. Run: pip install polars") from error
-    locations = find_files(paths, READABLE, storage_options)
+    locations = find_files(paths, storage_options)
     open_one = partial(open_file, in_parts=cache == "none")
     files = machine.run_in_threads(open_one, [(location,) for location in locations], None)
     if not any(file.n_rows for file in files):

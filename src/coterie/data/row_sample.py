@@ -1,4 +1,4 @@
-"""Random sample of rows for plots and reports."""
+"""Random samples of rows."""
 
 from typing import Any
 
@@ -7,11 +7,14 @@ import numpy as np
 WARPED_CELLS = 2e10  # cells of the tables of all pairs of series, which take a few seconds
 
 
+def random_rows(n: int, max_rows: int, rng: np.random.Generator) -> np.ndarray[Any, Any]:
+    """Indices of at most `max_rows` of n rows, in ascending order."""
+    return np.arange(n) if n <= max_rows else np.sort(rng.choice(n, max_rows, replace=False))
+
+
 def sample_rows(n: int, max_rows: int) -> np.ndarray[Any, Any]:
-    """Indices of at most `max_rows` of n rows, in ascending order; the same for each call."""
-    if n <= max_rows:
-        return np.arange(n)
-    return np.sort(np.random.default_rng(0).choice(n, max_rows, replace=False))
+    """The same indices for each call, for plots and reports."""
+    return random_rows(n, max_rows, np.random.default_rng(0))
 
 
 def sample_groups(codes: np.ndarray[Any, Any], max_rows: int, min_rows: int) -> np.ndarray[Any, Any]:

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from coterie.core.formatting import first_names
+from coterie.core.packages import required
 from coterie.data import temporary_arrays
 from coterie.data.files import FileSource
 from coterie.data.frames import frame_to_array, is_frame, is_relation
 from coterie.data.memory import memory_source
-from coterie.data.tables.numeric_rows import NamedRows
+from coterie.data.tables.numeric_rows import named
 from coterie.errors import InputError, ParameterError
 
-BATCH_ROWS = 100_000  # rows of a batch of a relation of DuckDB
 CONSUMED = (
     "X has no rows: an iterator or stream can be read only once, and this one may have been used before. Create it "
     "again for each call, or read it once: rows = coterie.data.opened(X)"
@@ -71,15 +71,10 @@ def read_stream(X: Any) -> np.ndarray[Any, Any]:
             _check_batch(values, rows, index)
             rows.append(values)
         assert rows is not None
-        result = rows.finish()
+        return named(rows.finish(), columns)
     finally:
         if rows is not None:
             rows.close()
-    if columns is None:
-        return result
-    named = result.view(NamedRows)
-    named.columns = columns
-    return named
 
 
 def _check_batch(values: np.ndarray[Any, Any], rows: temporary_arrays.GrowingArray, index: int) -> None:
@@ -98,12 +93,10 @@ def _is_dataset(X: Any) -> bool:
 def _items(X: Any) -> Iterator[Any]:
     if isinstance(X, FileSource):
         for part in X.parts():
-            yield X.named(part().X)
+            yield named(part().X, X.columns)
     elif hasattr(X, "__arrow_c_stream__"):
-        try:
+        with required("reading an Arrow stream needs one more package. Run: pip install pyarrow"):
             import pyarrow
-        except ModuleNotFoundError as error:
-            raise ParameterError("reading an Arrow stream needs one more package. Run: pip install pyarrow") from error
         yield from pyarrow.RecordBatchReader.from_stream(X)
     elif _is_dataset(X):
         yield from X.to_batches()

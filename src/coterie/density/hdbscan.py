@@ -217,15 +217,16 @@ class HDBSCAN(DensityEstimator):
         proportional to these densities. Their sum is the membership in the nearest cluster, which is `probabilities_`
         for the rows of the fit that are not noise; the rest to 1 is noise.
         """
+        return soft_memberships(self.condensed_tree_, *self._departures(X), self._clusters)
+
+    def _departures(self, X: Any) -> tuple[Array, Array]:
+        """The cluster of the condensed tree that each new row leaves last, and the density at which it leaves."""
         new, tree = self._new_objects(X), self.condensed_tree_
-        index, distance = self._rows.nearest(new, tree.row_weight, self.n_jobs)
-        return soft_memberships(tree, *densities(tree, index, distance), self._clusters)
+        return densities(tree, *self._rows.nearest(new, tree.row_weight, self.n_jobs))
 
     def _predicted(self, X: Any) -> tuple[Array, Array, Array]:
         """Labels, probabilities and outlier scores of new rows."""
-        new, tree = self._new_objects(X), self.condensed_tree_
-        index, distance = self._rows.nearest(new, tree.row_weight, self.n_jobs)
-        cluster, density = densities(tree, index, distance)
+        (cluster, density), tree = self._departures(X), self.condensed_tree_
         labels = label_clusters(tree, cluster, density, self._clusters, self.cluster_selection_epsilon)
         return labels, membership(density, tree.deaths()[self._clusters], labels), tree.outlier_scores(cluster, density)
 

@@ -13,6 +13,7 @@ from coterie.core.protocols import Chunk, is_estimator, parameters_of
 from coterie.core.scale import Scale
 from coterie.core.stats import Stats
 from coterie.data import as_source
+from coterie.data.row_sample import random_rows
 from coterie.data.scale_check import divide_by_scale
 from coterie.data.summary import column_names, summarize
 from coterie.engines import as_engine
@@ -93,7 +94,7 @@ def draw_sample(
     factors = np.random.default_rng(0).integers(1 << 62, size=len(names), dtype=np.uint64)
     factors = factors * np.uint64(2) + np.uint64(1)  # odd
     hashes = np.sort(np.asarray(source.join(engine.map(partial(_hash, factors), source))))
-    index = np.arange(n) if n <= sample_size else np.sort(rng.choice(n, sample_size, replace=False))
+    index = random_rows(n, sample_size, rng)
     chunk, spread = source.pick(index), np.sqrt(summary.variance)
     spread[spread <= 4 * np.finfo(source.dtype).eps * np.abs(summary.mean)] = 0.0  # rounding errors of the values
     return Sample(

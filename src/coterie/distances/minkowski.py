@@ -18,10 +18,30 @@ KINDS = {1.0: 2, np.inf: 3}  # argument `kind` of the kernel `differences`, by p
 SAFE_EXPONENT = 960  # of a power of two below which sums of values over the columns do not overflow
 
 
-class _ByDifferences(Distance):
-    """Distances whose largest value is that of opposite corners of the bounding box; rows out of range are rejected."""
+class _SumOfPowers(Distance):
+    """The root `p` of a weighted sum of powers of differences; the largest difference for p = infinity.
+
+    Its largest value is that of opposite corners of the bounding box; rows out of range are rejected.
+    """
+
+    p: Any
+    w: Any
 
     by_differences = True
+
+    def prepare(self, X: Array) -> Array:
+        if self.p < np.inf:
+            return weighted(X, self.w, 1 / self.p)
+        return X if self.w is None else np.ascontiguousarray(X[:, as_column_weights(self.w, X.shape[1]) > 0])
+
+    def between(self, A: Array, B: Array, out: Array) -> None:
+        if self.p == 2:
+            distance = Euclidean().fitted(A, B)
+            distance.between(distance.prepare(A), distance.prepare(B), out)
+        elif self.p in KINDS:
+            kernels.select("pairwise", A, B).differences(A, B, KINDS[float(self.p)], 1.0, out)
+        else:
+            kernels.select("pairwise", A, B).minkowski(A, B, float(self.p), out)
 
     def fitted(self, X: Array, Y: Any = None) -> Self:
         with np.errstate(over="ignore", invalid="ignore"):
@@ -36,39 +56,29 @@ class _ByDifferences(Distance):
 
 @stored("distance.Manhattan")
 @dataclass(frozen=True)
-class Manhattan(_ByDifferences):
+class Manhattan(_SumOfPowers):
     r"""Manhattan distance :math:`\sum_j w_j |x_j - y_j|`; the weights `w` are 1 by default."""
 
     w: Any = None
 
     name = "manhattan"
-
-    def prepare(self, X: Array) -> Array:
-        return weighted(X, self.w, 1.0)
-
-    def between(self, A: Array, B: Array, out: Array) -> None:
-        kernels.select("pairwise", A, B).differences(A, B, 2, 1.0, out)
+    p = 1.0
 
 
 @stored("distance.Chebyshev")
 @dataclass(frozen=True)
-class Chebyshev(_ByDifferences):
+class Chebyshev(_SumOfPowers):
     r"""Chebyshev distance :math:`\max_j |x_j - y_j|`; columns with weight `w` = 0 are ignored."""
 
     w: Any = None
 
     name = "chebyshev"
-
-    def prepare(self, X: Array) -> Array:
-        return X if self.w is None else np.ascontiguousarray(X[:, as_column_weights(self.w, X.shape[1]) > 0])
-
-    def between(self, A: Array, B: Array, out: Array) -> None:
-        kernels.select("pairwise", A, B).differences(A, B, 3, 1.0, out)
+    p = np.inf
 
 
 @stored("distance.Minkowski")
 @dataclass(frozen=True)
-class Minkowski(_ByDifferences):
+class Minkowski(_SumOfPowers):
     r"""Minkowski distance :math:`\bigl(\sum_j w_j |x_j - y_j|^p\bigr)^{1/p}` with `p` > 0; 2 is Euclidean.
 
     For `p` below 1 the triangle inequality does not hold.
@@ -86,18 +96,6 @@ class Minkowski(_ByDifferences):
     @property
     def triangle(self) -> bool:  # type: ignore[override]
         return self.p >= 1
-
-    def prepare(self, X: Array) -> Array:
-        return Chebyshev(self.w).prepare(X) if self.p == np.inf else weighted(X, self.w, 1 / self.p)
-
-    def between(self, A: Array, B: Array, out: Array) -> None:
-        if self.p == 2:
-            distance = Euclidean().fitted(A, B)
-            distance.between(distance.prepare(A), distance.prepare(B), out)
-        elif self.p in KINDS:
-            kernels.select("pairwise", A, B).differences(A, B, KINDS[float(self.p)], 1.0, out)
-        else:
-            kernels.select("pairwise", A, B).minkowski(A, B, float(self.p), out)
 
 
 # Canberra and Bray-Curtis distance: differences relative to the size of the values.

@@ -65,11 +65,11 @@ def soft_dtw(x: Any, y: Any, gamma: float = 1.0, *, window: Any = None, divergen
     return value - 0.5 * (_value(A, A, gamma, window) + _value(B, B, gamma, window)) if divergence else value
 
 
-def soft_values(ops: Any, A: Series, B: Series, window: Any, gamma: float, out: np.ndarray) -> None:
+def soft_values(A: Series, B: Series, window: Any, gamma: float, out: np.ndarray, passes: int = 1) -> None:
     """The soft-DTW values (a, b) of all series of `A` and `B`, all in float64."""
+    ops = soft_kernels_for(A, B, passes)
     if len(B) < len(A):  # kernels process the series of B in parallel lanes, so it should be the larger one
-        soft_values(ops, B, A, window, gamma, out.T)
-        return
+        A, B, out = B, A, out.T
     for rows, columns, (low, high) in window_groups(A, B, window):
         a, b = A[rows], B[columns]
         part = np.empty((len(a), len(b)))
@@ -101,6 +101,6 @@ def gamma_in_units(gamma: float, exponent: int) -> float:
 def _value(A: Series, B: Series, gamma: float, window: Any) -> float:
     out = np.empty((1, 1))
     with np.errstate(over="ignore", invalid="ignore"):
-        soft_values(soft_kernels_for(A, B), A, B, window, gamma, out)
+        soft_values(A, B, window, gamma, out)
     check_overflow(out)
     return float(out[0, 0])

@@ -1,10 +1,10 @@
 """Engines run computations on the parts of a source: serially, in threads, on a GPU, or on a Dask or Ray cluster."""
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from coterie.core.placement import current_client
 from coterie.core.protocols import ClusterEngine, Engine, Source
 from coterie.errors import ParameterError
 from coterie.machine import thread_count
@@ -67,22 +67,17 @@ def as_engine(engine: Any, source: Source, n_jobs: int | None = None) -> Engine:
             raise ParameterError(f"engine={name!r} cannot read a Dask array: use engine='dask', or pass X.compute()")
         return Serial() if name == "serial" else Threads(n_jobs)
     if name == "dask":
-        return _dask(source)
+        if source.engine != "dask" and current_client() is None:
+            raise ParameterError(
+                "engine must be 'auto', 'serial' or 'threads' for data in memory; got 'dask', which requires a Dask "
+                "array or an open client of a cluster: convert X with dask.array.from_array, or create a "
+                "distributed.Client"
+            )
+        from coterie.engines.dask import Dask
+
+        return Dask()
     if name == "ray" or name.startswith("ray:"):
         from coterie.engines.ray import connected
 
         return connected(name)
     raise ParameterError(f"engine must be 'auto', 'serial', 'threads', 'dask', 'ray' or an Engine; got {engine!r}")
-
-
-def _dask(source: Source) -> Engine:
-    needs_client = source.engine != "dask"
-    if not needs_client or "distributed" in sys.modules:
-        from coterie.engines.dask import Dask, current_client
-
-        if not needs_client or current_client() is not None:
-            return Dask()
-    raise ParameterError(
-        "engine must be 'auto', 'serial' or 'threads' for data in memory; got 'dask', which requires a Dask array or "
-        "an open client of a cluster: convert X with dask.array.from_array, or create a distributed.Client"
-    )

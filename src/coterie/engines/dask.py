@@ -9,6 +9,8 @@ from typing import Any
 
 import dask
 
+from coterie.core.packages import required
+from coterie.core.placement import current_client
 from coterie.core.protocols import Chunk, Memo, Source, Step
 from coterie.core.stats import tree_sum
 from coterie.engines.passes import ClusterEngine
@@ -59,16 +61,6 @@ class Dask(ClusterEngine):
         return [run(shared, part, memo) for part, memo in zip(source.parts(), memos, strict=True)]
 
 
-def current_client() -> Any:
-    """Client of the cluster; None without a cluster."""
-    try:
-        from distributed import get_client
-
-        return get_client()
-    except (ImportError, ValueError):
-        return None
-
-
 @contextmanager
 def connected(address: str) -> Iterator[int]:
     """Context in which Dask uses the cluster at `address`, with its number of workers.
@@ -78,10 +70,8 @@ def connected(address: str) -> Iterator[int]:
     if not address:
         yield 0
         return
-    try:
+    with required('a Dask cluster requires the package distributed: pip install "coterie[dask]"'):
         from distributed import Client
-    except ModuleNotFoundError as error:
-        raise ParameterError('a Dask cluster requires the package distributed: pip install "coterie[dask]"') from error
     try:
         client = Client(address, timeout=TIMEOUT)
     except (OSError, ValueError, TypeError) as error:

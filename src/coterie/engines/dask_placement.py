@@ -24,7 +24,7 @@ from coterie import interrupts
 from coterie.core.in_memory import is_in_memory
 from coterie.core.placement import choose_workers
 from coterie.core.protocols import Chunk, Source
-from coterie.engines.passes import HeldParts, Ledger, Order, Reply
+from coterie.engines.passes import HeldParts, Ledger, Order, Reply, values_in_order
 from coterie.errors import ClusterError
 
 POLL = 0.2  # seconds between two checks that all workers are alive
@@ -213,8 +213,7 @@ class DaskPlacement:
     def values(self, replies: Iterator[tuple[str, Reply]]) -> list[Any]:
         """The result of each part as a delayed value, which is on its worker; or here, if the rows are from here."""
         if not self.is_lazy:
-            values = {part: value for _, reply in replies for part, value in reply.values.items()}
-            return [values[part] for part in range(self.n_parts)]
+            return values_in_order(replies, self.n_parts)
         tasks = {part: self.tasks[name] for name, reply in replies for part in reply.values}
         results = {task: dask.delayed(task) for task in dict.fromkeys(tasks.values())}
         piece = dask.delayed(_piece, pure=True)

@@ -52,14 +52,7 @@ class Reply(NamedTuple):
     lost_memos: list[int]  # parts whose memo this process does not hold
 
 
-class _Lost:
-    """In the place of the result of a part whose rows or memo are lost."""
-
-    def __init__(self, rows: bool) -> None:
-        self.rows = rows
-
-
-LOST_ROWS, LOST_MEMO = _Lost(rows=True), _Lost(rows=False)
+LOST = object()  # in the place of a memo that is lost
 
 
 class HeldParts:
@@ -87,30 +80,26 @@ class HeldParts:
     def _run_parts(self, order: Order, load: Load, parts: list[int]) -> Reply:
         """Run the order on consecutive parts, one after the other: starting a thread for each would take longer."""
         reply = Reply([], {}, [], [])
-        present = self._present(order, load, parts, reply)
+        results = self._results(order, load, parts, reply)
         if order.returns_rows:
-            reply.values.update(present)
+            reply.values.update(results)
         else:
-            reply.nodes.extend(tree_nodes(Node(0, part, value) for part, value in present))
+            reply.nodes.extend(tree_nodes(Node(0, part, value) for part, value in results))
         return reply
 
-    def _present(self, order: Order, load: Load, parts: list[int], reply: Reply) -> Iterator[tuple[int, Any]]:
+    def _results(self, order: Order, load: Load, parts: list[int], reply: Reply) -> Iterator[tuple[int, Any]]:
+        """The results of parts; the reply lists those whose rows or memo are lost."""
         for part in parts:
-            result = self._run_part(order, load, part)
-            if isinstance(result, _Lost):
-                (reply.lost_rows if result.rows else reply.lost_memos).append(part)
+            if (chunk := load(self.places[part])) is None:
+                reply.lost_rows.append(part)
+            elif (memo := self._take_memo(order, part, chunk)) is LOST:
+                reply.lost_memos.append(part)
             else:
-                yield part, result
+                yield part, self._run_part(order, part, chunk, memo)
 
-    def _run_part(self, order: Order, load: Load, part: int) -> Any:
-        chunk = load(self.places[part])
-        if chunk is None:
-            return LOST_ROWS
+    def _run_part(self, order: Order, part: int, chunk: Chunk, memo: Memo) -> Any:
         if not order.takes_memo:
             return order.step(chunk)
-        memo = self._take_memo(order, part, chunk)
-        if memo is LOST_MEMO:
-            return LOST_MEMO
         result = order.step(chunk, memo)
         if order.read is not None:
             self.memos[order.read][part] = memo
@@ -126,11 +115,11 @@ class HeldParts:
         """
         if order.read is None:
             return None
-        memo = self.memos.setdefault(order.read, {}).pop(part, LOST_MEMO)
-        if memo is not LOST_MEMO and (order.write is None or part not in self.memos[order.write]):
+        memo = self.memos.setdefault(order.read, {}).pop(part, LOST)
+        if memo is not LOST and (order.write is None or part not in self.memos[order.write]):
             return memo
         if order.rebuild is None:
-            return LOST_MEMO
+            return LOST
         memo = None
         for step in order.rebuild:
             _, memo = step(chunk, memo)
@@ -198,6 +187,12 @@ class Ledger:
         numbers = tuple(self.unused)
         del self.unused[: len(numbers)]
         return numbers
+
+
+def values_in_order(replies: Iterable[tuple[str, Reply]], n_parts: int) -> list[Any]:
+    """The results of all parts, which replies have by the number of the part."""
+    values = {part: value for _, reply in replies for part, value in reply.values.items()}
+    return [values[part] for part in range(n_parts)]
 
 
 class ClusterEngine(protocols.ClusterEngine):

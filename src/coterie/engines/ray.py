@@ -12,9 +12,10 @@ from typing import Any
 
 from coterie import interrupts
 from coterie.core.in_memory import is_in_memory
+from coterie.core.packages import required
 from coterie.core.placement import choose_workers
 from coterie.core.protocols import Chunk, Source
-from coterie.engines.passes import ClusterEngine, HeldParts, Ledger, Order, Reply
+from coterie.engines.passes import ClusterEngine, HeldParts, Ledger, Order, Reply, values_in_order
 from coterie.errors import ClusterError, ParameterError
 
 POLL = 0.2  # seconds between two checks for Ctrl-C
@@ -69,8 +70,7 @@ class RayPlacement:
         return self._load(parts, [name for name, _ in zip(itertools.cycle(names), parts)])
 
     def values(self, replies: Iterator[tuple[str, Reply]]) -> list[Any]:
-        values = {part: value for _, reply in replies for part, value in reply.values.items()}
-        return [values[part] for part in range(self.n_parts)]
+        return values_in_order(replies, self.n_parts)
 
     def _start(self) -> str:
         actor = self.actor_class.remote(self.n_threads)
@@ -164,10 +164,8 @@ def connected(name: str) -> Ray:
 
 
 def _ray() -> Any:
-    try:
+    with required('engine="ray" requires the package ray: pip install "coterie[ray]"'):
         import ray
-    except ModuleNotFoundError as error:
-        raise ParameterError('engine="ray" requires the package ray: pip install "coterie[ray]"') from error
     return ray
 
 

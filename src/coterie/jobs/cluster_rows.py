@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.core.formatting import count
+from coterie.core.packages import required
 from coterie.core.progress import Callback, Progress
 from coterie.core.protocols import Chunk, ClusterEngine
 from coterie.core.stats import Stats
@@ -21,7 +22,6 @@ from coterie.data.open_files import scan_files
 from coterie.data.tables.frame_table import sample_table
 from coterie.data.tables.read_errors import STANDARD_INPUT
 from coterie.data.tables.reader import Table
-from coterie.data.tables.suffixes import READABLE
 from coterie.data.tables.table_file import IN_PARTS, open_file
 from coterie.errors import InputError, ParameterError
 from coterie.jobs import Job
@@ -141,17 +141,15 @@ def connected_engine(engine: str) -> Iterator[tuple[Any, int]]:
         with connection(engine) as (ray_engine, n_workers):
             yield ray_engine, n_workers
         return
-    try:
+    with required('--engine dask needs one more package. Run: pip install "coterie[dask]"'):
         from coterie.engines.dask import Dask, connected
-    except ModuleNotFoundError as error:
-        raise ParameterError('--engine dask needs one more package. Run: pip install "coterie[dask]"') from error
     with connected(address) as n_workers:
         yield Dask(), n_workers
 
 
 def _numeric_columns(path: Path) -> tuple[list[str], list[str]]:
     """Names of the columns of the first file that are numbers, and of the others."""
-    schema = open_file(find_files(path, READABLE)[0], in_parts=True).schema
+    schema = open_file(find_files(path)[0], in_parts=True).schema
     numeric = [name for name, dtype in schema.items() if dtype.is_numeric()]
     if not numeric:
         raise InputError(f'"{path}" has no column of numbers: leave out --engine, so that its columns are converted.')

@@ -46,23 +46,16 @@ class SquaredDTW(Cost):
     degree = 2
 
     def table(self, X: np.ndarray, points: np.ndarray) -> np.ndarray:
-        rows, point_series = self._series(X), self._series(points)
+        rows, point_series = self.series(X), self.series(points)
         costs = np.empty((len(rows), len(point_series)))
         path_costs(rows, point_series, self.window, False, costs)
         return costs
 
     def spread(
-        self,
-        X: Any,
-        w: Any,
-        unit: float,
-        points: np.ndarray,
-        closest: np.ndarray,
-        again: bool = False,
-        tiles: None = None,
+        self, X: Any, w: Any, unit: float, points: np.ndarray, closest: np.ndarray, again: bool = False
     ) -> np.ndarray:
         """Update the closest costs; costs above them are not computed."""
-        rows, point_series = self._series(X), self._series(points)
+        rows, point_series = self.series(X), self.series(points)
         costs, limit = np.empty((len(point_series), len(rows))), closest.astype(np.float64) * unit**2 * (1 + ROUNDING)
         bounded_path_costs(
             kernels_for(point_series, rows, PASSES), point_series, rows, self.window, False, limit, costs
@@ -74,7 +67,8 @@ class SquaredDTW(Cost):
     def take(self, X: Any, rows: np.ndarray) -> np.ndarray:
         return np.asarray(X[rows])
 
-    def _series(self, X: Any) -> Series:
+    def series(self, X: Any) -> Series:
+        """The series in the rows of a table, in float64."""
         return from_table(np.ascontiguousarray(X, np.float64), self.channels)
 
 
@@ -142,7 +136,7 @@ class DTWLloyd(CenterModel):
             path_costs(rows, center_series, self.window, False, out)
             np.sqrt(out, out=out)
         else:
-            soft_values(soft_kernels_for(rows, center_series), rows, center_series, self.window, self.gamma, out)
+            soft_values(rows, center_series, self.window, self.gamma, out)
         return in_type({"distances": out}, np.result_type(chunk.X.dtype, centers.dtype))["distances"]
 
     @property
@@ -151,13 +145,13 @@ class DTWLloyd(CenterModel):
         return SquaredDTW(self.channels, self.window)
 
     def _series(self, X: np.ndarray) -> Series:
-        return from_table(np.ascontiguousarray(X, np.float64), self.channels)
+        return self.cost.series(X)
 
     def _nearest(self, rows: Series, centers: Series, guess: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         if self.gamma is None:
             return nearest_of(kernels_for(rows, centers, PASSES), rows, centers, self.window, False, guess)
         values = np.empty((len(rows), len(centers)))
-        soft_values(soft_kernels_for(rows, centers, PASSES), rows, centers, self.window, self.gamma, values)
+        soft_values(rows, centers, self.window, self.gamma, values, PASSES)
         rounding = ROUNDING * (np.abs(values).max(axis=1, keepdims=True) + self.gamma)
         labels = first_below(values, values.min(axis=1, keepdims=True) + rounding)
         return labels, values[np.arange(len(rows)), labels]

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from coterie.errors import InputError, ParameterError
+from coterie.core.packages import required
+from coterie.errors import InputError
 
 
 class ColumnReader(TransformerMixin, BaseEstimator):
@@ -80,15 +81,11 @@ class ColumnReader(TransformerMixin, BaseEstimator):
         return hasattr(self, "n_features_in_")
 
     def _read(self, X: Any) -> Any:
-        try:
+        with required("this model reads columns of text, which needs one more package. Run: pip install polars"):
             import polars as pl
 
             from coterie.data.tables.frame_table import as_polars
             from coterie.data.tables.readings import Reading, convert
-        except ModuleNotFoundError as error:
-            raise ParameterError(
-                "this model reads columns of text, which needs one more package. Run: pip install polars"
-            ) from error
         frame = as_polars(X)
         columns, readings = [], self.readings or {}
         for name in self.names:

@@ -175,12 +175,10 @@ def _check_cells(table: Table, name: str) -> None:
         is_invalid = delimited_text.is_not_number(batch[name].cast(pl.String))
         if is_invalid.any():
             row = int(is_invalid.arg_max() or 0)
-            line = table.line_number(start + row)
-            where = f"row {start + row:,} (from 0)" if line is None else f"line {line:,}"
             value = truncate(str(batch[name][row]), LONGEST)
             raise InputError(
-                f'{table.name}, {where}: column "{name}" has the value "{value}", but the model needs numbers there. '
-                "Correct the cell; or empty it, and use --missing drop."
+                f'{table.place_of(start + row)}: column "{name}" has the value "{value}", but the model needs numbers '
+                "there. Correct the cell; or empty it, and use --missing drop."
             )
         start += batch.height
 

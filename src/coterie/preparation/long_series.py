@@ -21,9 +21,6 @@ OTHER_OPTIONS = ("columns", "exclude", "include", "one_hot", "weight", "transfor
 class SeriesTable(WholeTable):
     """A series in each row: its name, then its values, which are missing after its end."""
 
-    def line_number(self, row: int) -> int | None:
-        return None
-
 
 def check_series(series: tuple[str, ...], options: PreparationOptions | None = None) -> None:
     """Reject `series` that are not three columns, and options that name other columns of the long table."""
@@ -69,7 +66,8 @@ def wide_series(table: Table, series: tuple[str, ...], options: PreparationOptio
         *notes,
         *_gap_notes(ordered, lengths),
     )
-    return SeriesTable(table.path, dict(frame.schema), frame.height, (*table.notes, *notes), frame, frame)
+    notes = (*table.notes, *notes)
+    return SeriesTable(table.path, dict(frame.schema), frame.height, notes, frame, frame, has_lines=False)
 
 
 def _observations(
@@ -92,11 +90,11 @@ def _observations(
     )
     for column, name in ((SERIES, name_column), (TIME, time_column)):
         if frame[column].null_count():
-            where = _where(table, int(frame[column].is_null().arg_max() or 0))
+            where = table.place_of(int(frame[column].is_null().arg_max() or 0))
             raise InputError(f'{where}: column "{name}" is empty, but every value of a series needs a name and a time.')
     missing = frame[VALUE].null_count()
     if missing and options.missing != "drop":
-        where = _where(table, int(frame[VALUE].is_null().arg_max() or 0))
+        where = table.place_of(int(frame[VALUE].is_null().arg_max() or 0))
         raise InputError(
             f'{where}: column "{value_column}" is empty, in {count(missing)}. Fill these values; or leave out their '
             "time points with --missing drop."
@@ -167,8 +165,3 @@ def _gap_notes(ordered: pl.DataFrame, lengths: np.ndarray) -> tuple[str, ...]:
     return (
         f"{gaps:,} of {count(n, 'series', 'series')} lack time points that most others have: their values are joined.",
     )
-
-
-def _where(table: Table, row: int) -> str:
-    line = table.line_number(row)
-    return f"{table.name}, " + (f"row {row:,} (from 0)" if line is None else f"line {line:,}")

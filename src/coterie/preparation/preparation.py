@@ -133,12 +133,10 @@ class Preparation:
             if row is not None:
                 column, value = self.numbers[j], raw.X[row, j]
                 row = int(np.flatnonzero(raw.row_mask)[row])
-                line = table.line_number(row)
-                where = f"row {row:,} (from 0)" if line is None else f"line {line:,}"
                 title = TRANSFORMS[name].title
                 remedy = "Correct the cell" if self.from_model else f"Use --transform none:{column}"
                 raise InputError(
-                    f'{table.name}, {where}: column "{column}" has the value {value:g}, which has no {title}. '
+                    f'{table.place_of(row)}: column "{column}" has the value {value:g}, which has no {title}. '
                     f"{remedy}; or empty the cell, and use --missing drop."
                 )
         apply_transforms(raw.X, self.transformed)

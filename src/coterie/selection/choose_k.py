@@ -7,20 +7,25 @@ import numpy as np
 
 from coterie import interrupts
 from coterie.core.arguments import as_rng, in_order, one_of
-from coterie.core.arrays import Array
 from coterie.core.progress import Callback, check_callback
 from coterie.core.progress_bar import with_verbose
 from coterie.core.protocols import parameters_of, takes_series
+from coterie.data.row_sample import random_rows
 from coterie.errors import ParameterError, ScaleError
 from coterie.kmeans.kmeans import KMeans
+from coterie.selection.choose_k_by_distances import (
+    OBSERVED_ROWS,
+    ObservedRun,
+    SeriesRun,
+    effort_by_distances,
+    effort_for_series,
+    series_rows,
+)
 from coterie.selection.choose_k_criteria import CRITERIA, CriteriaRun, Effort
-from coterie.selection.choose_k_missing import MAX_ROWS, ObservedRun
 from coterie.selection.choose_k_result import ChooseK
-from coterie.selection.choose_k_series import SeriesRun, effort_by_distances, effort_for_series, series_rows
 from coterie.selection.gap import positive_weight_rows
 from coterie.selection.resampling import count_option
 from coterie.selection.sweep import as_ks
-from coterie.selection.tendency import row_sample
 
 QUICK = (
     "tendency", "silhouette", "calinski_harabasz", "davies_bouldin", "elbow", "gap", "prediction_strength", "valleys",
@@ -158,24 +163,22 @@ def choose_k(
     rng = as_rng(random_state)
     estimator = KMeans() if estimator is None else estimator
     count_option(estimator)  # raises an error if the estimator has no number of clusters
-    is_series = takes_series(estimator)
-    schema = X.collect_schema() if hasattr(X, "collect_schema") else None
-    names_of_columns = getattr(X, "columns", None) if schema is None else schema.names()
-    allow_missing = parameters_of(estimator).get("missing") == "ignore"
-    all_rows, all_weights = (
-        series_rows(X, sample_weight) if is_series else _positive_rows(X, sample_weight, allow_missing)
-    )
-    run_class = SeriesRun if is_series else CriteriaRun
-    if is_series:
+    run_class: type[CriteriaRun] = CriteriaRun
+    columns: list[str] = []
+    if takes_series(estimator):
+        run_class = SeriesRun
+        all_rows, all_weights = series_rows(X, sample_weight)
         effort = effort_for_series(effort, budget, all_rows, estimator, criteria)
-    elif allow_missing and np.isnan(all_rows).any():
-        run_class = ObservedRun
-        effort = effort_by_distances(effort, budget, criteria, "rows with missing values", MAX_ROWS)
+    else:
+        allow_missing = parameters_of(estimator).get("missing") == "ignore"
+        all_rows, all_weights, scale, columns = positive_weight_rows(X, sample_weight, allow_missing)
+        if scale.weights:  # most criteria compare weights with the weight of one row
+            raise ScaleError(weights=scale.weights)
+        if allow_missing and np.isnan(all_rows).any():
+            run_class, columns = ObservedRun, []
+            effort = effort_by_distances(effort, budget, criteria, "rows with missing values", OBSERVED_ROWS)
     names = _criterion_names(criteria, effort)
-    if names_of_columns is None:
-        names_of_columns = [f"column {j}" for j in range(all_rows.shape[1])]
-    columns = tuple(map(str, names_of_columns)) if run_class is CriteriaRun else ()
-    sample = row_sample(len(all_rows), effort.rows, rng)
+    sample = random_rows(len(all_rows), effort.rows, rng)
     rows, w = all_rows[sample], None if all_weights is None else all_weights[sample]
     run = run_class(rows, w, estimator, effort, n_jobs, rng)
     k_values: list[int] | None = run.automatic_ks(names) if requested_ks is None else run.fit_requested(requested_ks)
@@ -183,18 +186,12 @@ def choose_k(
         while k_values is not None:
             votes = run.collect_votes(np.array(k_values), names, callback)
             result = ChooseK(
-                np.array(k_values), votes, run.sweep, run.results, len(rows), len(all_rows), run.perfect_k, columns
-            )
+                np.array(k_values), votes, run.sweep, run.results, len(rows), len(all_rows), run.perfect_k,
+                tuple(columns),
+            )  # fmt: skip
             is_final = requested_ks is not None or run.is_stopped
             k_values = None if is_final else run.extended_ks(k_values, result.best_number)
     return replace(result, is_stopped=run.is_stopped)
-
-
-def _positive_rows(X: Any, sample_weight: Any, allow_missing: bool) -> tuple[Array, Array | None]:
-    rows, w, scale = positive_weight_rows(X, sample_weight, allow_missing)
-    if scale.weights:  # most criteria compare weights with the weight of one row
-        raise ScaleError(weights=scale.weights)
-    return rows, w
 
 
 def _criterion_names(criteria: Any, effort: Effort) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from coterie.core.arrays import Array
 from coterie.core.clock import Clock
 from coterie.core.progress import Callback, Progress
 from coterie.core.protocols import can_predict
+from coterie.data.row_sample import random_rows
 from coterie.errors import InputError
 from coterie.families import Gaussian
 from coterie.hierarchy import linkage
@@ -30,7 +31,7 @@ from coterie.selection.resampling import count_option
 from coterie.selection.splitting import g_means, x_means
 from coterie.selection.stability import HalfFits, stability
 from coterie.selection.sweep import Sweep, sweep
-from coterie.selection.tendency import Tendency, early_tendency, row_sample
+from coterie.selection.tendency import Tendency, early_tendency
 from coterie.selection.votes import BY_SPLITS, MODEL_WEIGHTS, WEIGHTS, Vote
 
 MAX_DENSE_K = 10  # every K up to this one is fitted
@@ -80,7 +81,7 @@ class CriteriaRun:
         self.weights = MODEL_WEIGHTS if self.is_mixture else WEIGHTS
         self.searches_mixtures = self.is_mixture and not effort.coarse  # a search costs more than all the rest
         self.is_plain_kmeans = _has_default_options(self.estimator)
-        self.subset = row_sample(len(X), effort.mixture_rows, self.rngs["few"])
+        self.subset = random_rows(len(X), effort.mixture_rows, self.rngs["few"])
         self.few = X[self.subset], None if w is None else w[self.subset]
         self.distinct_few = len(np.unique(self.few[0], axis=0))
         self.sweep: Sweep  # set by `fit`
@@ -183,7 +184,7 @@ class CriteriaRun:
         """K-means for all K on a sample of the rows, in one compiled call."""
         if self.coarse_sweep is None or self.coarse_sweep.ks[-1] != ks[-1]:
             rng = self.rngs["coarse"]
-            sample = row_sample(len(self.X), COARSE_ROWS, rng)
+            sample = random_rows(len(self.X), COARSE_ROWS, rng)
             rows, w, _ = divided_rows(self.X[sample], None if self.w is None else self.w[sample])
             distinct = len(np.unique(rows, axis=0))
             usable = [k for k in ks if k < distinct]
@@ -242,14 +243,16 @@ class CriteriaRun:
         return test is not None and test.clustered
 
     def tendency_test(self) -> Tendency | None:
-        """Test for clusters with small K and the K of the best silhouette; None if there are too few distinct rows."""
-        if "tendency" not in self.results:
-            best = self.curve("silhouette").best if self.is_fitted else self.best_split
-            ks = sorted({k for k in range(2, MAX_DENSE_K + 1) if k < self.distinct} | ({best} if best else set()))
-            options = (self.effort.references, self.w, self.n_jobs, self.rngs["tendency"])
-            self.results["tendency"] = early_tendency(self.X, ks, *options) if ks else None
-        result: Tendency | None = self.results["tendency"]
+        """Test for clusters, computed at the first call only; None if there are too few rows for it."""
+        result: Tendency | None = self.cached("tendency", self._tendency_test)
         return result
+
+    def _tendency_test(self) -> Tendency | None:
+        """The test with small K and the K of the best silhouette."""
+        best = self.curve("silhouette").best if self.is_fitted else self.best_split
+        ks = sorted({k for k in range(2, MAX_DENSE_K + 1) if k < self.distinct} | ({best} if best else set()))
+        options = (self.effort.references, self.w, self.n_jobs, self.rngs["tendency"])
+        return early_tendency(self.X, ks, *options) if ks else None
 
     def collect_votes(self, ks: Array, names: tuple[str, ...], callback: Callback | None) -> tuple[Vote, ...]:
         """Evaluate the criteria one after another, until `callback` returns True."""
@@ -430,7 +433,7 @@ def _stability(run: CriteriaRun, name: str, ks: Array) -> Vote:
 
 
 def _dendrogram(run: CriteriaRun, name: str, ks: Array) -> Vote:
-    rows = row_sample(len(run.X), TREE_ROWS, run.rngs[name])
+    rows = random_rows(len(run.X), TREE_ROWS, run.rngs[name])
     w = None if run.w is None else run.w[rows]
     tree = linkage(run.X[rows], "ward", sample_weight=w, n_jobs=run.n_jobs)
     result = run.cached(name, lambda: dendrogram_gap(tree, int(ks.max())))

@@ -12,7 +12,7 @@ from coterie.selection.decision import Decision, decide
 from coterie.selection.reasons import reasons_for
 from coterie.selection.sweep import Sweep
 from coterie.selection.tendency import Tendency
-from coterie.selection.text_table import aligned
+from coterie.selection.text_table import aligned, as_rows
 from coterie.selection.votes import NAMES, Vote, total_support
 
 
@@ -113,17 +113,10 @@ class ChooseK(ReprHTMLMixin):
 
     def table(self) -> list[dict[str, Any]]:
         """One row per K: the value of every criterion and the support; None where a criterion has no value."""
-        criteria = criterion_values(self.sweep, self.results)
-        support, best = self.support, self.recommended
-        return [
-            {
-                "k": k,
-                **{name: values.get(k) for name, values in criteria.items()},
-                "support": float(support[i]),
-                "recommended": k == best,
-            }
-            for i, k in enumerate(self.ks.tolist())
-        ]
+        by_criterion = criterion_values(self.sweep, self.results).items()
+        criteria = {name: [values.get(k) for k in self.ks.tolist()] for name, values in by_criterion}
+        support = {"support": self.support, "recommended": self.ks == self.recommended}
+        return as_rows({"k": self.ks, **criteria, **support})
 
     def plot(self, axes: Any = None) -> Any:
         """Plot every criterion over K and mark the recommended K: see `coterie.plots.criteria`."""

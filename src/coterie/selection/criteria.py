@@ -13,10 +13,11 @@ from coterie.core.protocols import parameters_of
 from coterie.core.repr_html import ReprHTMLMixin
 from coterie.data import as_source
 from coterie.data.memory import as_weights
+from coterie.data.row_sample import random_rows
 from coterie.errors import InputError
 from coterie.kmeans.metric_of_model import metric_of
 from coterie.metrics.silhouette_labelings import silhouette_scores
-from coterie.selection.text_table import aligned
+from coterie.selection.text_table import aligned, as_rows
 
 Estimate = tuple[float, float] | None  # value and standard error; None where an index is not defined
 Index = Callable[[list[Any]], list[Estimate]]  # of the labels for each K
@@ -59,12 +60,8 @@ class Curve(ReprHTMLMixin):
 
     def table(self) -> list[dict[str, Any]]:
         """One row per K."""
-        rows = [{"k": int(k), self.name: float(value)} for k, value in zip(self.ks, self.values, strict=True)]
-        for row, error in zip(rows, [] if self.errors is None else self.errors.tolist(), strict=False):
-            row["error"] = error
-        for row in rows:
-            row["best"] = row["k"] == self.best
-        return rows
+        errors = {} if self.errors is None else {"error": self.errors}
+        return as_rows({"k": self.ks, self.name: self.values, **errors, "best": self.ks == self.best})
 
     def __str__(self) -> str:
         return aligned(self.table()) + (f"\n{self.note}" if self.note else "")
@@ -163,7 +160,7 @@ class _Rows:
     def dunn(self, labels: Any) -> tuple[float, float] | None:
         X, w, labels = self.X, self.w, np.asarray(labels)
         if self.is_large:
-            rows = np.sort(np.random.default_rng(self.seed).choice(self.n, MAX_ROWS, replace=False))
+            rows = random_rows(self.n, MAX_ROWS, np.random.default_rng(self.seed))
             X, w, labels = self._subset(rows), w[rows], labels[rows]
         if len(np.unique(labels[w > 0])) < 2:
             return None

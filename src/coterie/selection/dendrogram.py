@@ -9,7 +9,7 @@ from coterie.core.arguments import one_of, whole_number
 from coterie.core.repr_html import ReprHTMLMixin
 from coterie.hierarchy.cut import subtree_heights
 from coterie.hierarchy.tree import check_tree
-from coterie.selection.text_table import aligned
+from coterie.selection.text_table import aligned, as_rows
 
 
 @dataclass(frozen=True, repr=False)
@@ -31,10 +31,7 @@ class DendrogramGap(ReprHTMLMixin):
 
     def table(self) -> list[dict[str, Any]]:
         """One row per number of clusters."""
-        columns = zip(self.ks, self.low, self.high, self.jumps, strict=True)
-        return [
-            {"k": int(k), "low": float(low), "high": float(high), "jump": float(jump)} for k, low, high, jump in columns
-        ]
+        return as_rows({"k": self.ks, "low": self.low, "high": self.high, "jump": self.jumps})
 
     def __str__(self) -> str:
         return f"{aligned(self.table())}\nlargest jump at {self.best} clusters, clarity {self.clarity:.3g}"

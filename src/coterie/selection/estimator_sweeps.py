@@ -93,12 +93,21 @@ def by_centers(estimator: Any, ks: list[int], X: Any, w: Any, report: Callable[[
         yield Fitted(k, model, objective_of(model))
 
 
-def one_by_one(estimator: Any, ks: list[int], X: Any, w: Any, report: Callable[[str], bool]) -> Iterator[Fitted]:
-    """Fit each K independently: for exact solutions, and for estimators that cannot reuse other fits."""
+def one_by_one(
+    estimator: Any, ks: list[int], X: Any, w: Any, report: Any, warm: Callable[[Any, int, Fitted], Any] | None = None
+) -> Iterator[Fitted]:
+    """Fit each K independently; then `warm` may return a better fit, which starts from that of the previous K.
+
+    Without `warm`: for exact solutions, and for estimators that cannot reuse other fits.
+    """
     name = count_option(estimator)
+    previous: Fitted | None = None
     for k in ks:
         model = fitted_with(estimator, {name: k}, {}, X, w)
-        yield Fitted(k, model, objective_of(model))
+        if warm is not None and previous is not None:
+            model = warm(model, k, previous)
+        previous = Fitted(k, model, objective_of(model))
+        yield previous
 
 
 @divides_rows
@@ -109,16 +118,14 @@ def by_batches(estimator: Any, ks: list[int], X: Any, w: Any, report: Callable[[
     """
     models, source, engine = full_models(estimator, ks, X, w)
     path = KMeansPath(models, source, engine, as_rng(estimator.random_state), max_iter=1)
-    previous: Fitted | None = None
-    for k in ks:
-        model = fitted_with(estimator, {"n_clusters": k}, {}, X, w)
-        if previous is not None:
-            start = path.add_centers(previous.model.cluster_centers_, k)
-            warm = fitted_with(estimator, {"n_clusters": k}, {"init": FixedStart(start), "n_init": 1}, X, w)
-            use_if_better(warm, start, models[k], source, engine)
-            model = min(model, warm, key=objective_of)
-        previous = Fitted(k, model, objective_of(model))
-        yield previous
+
+    def warm(model: Any, k: int, previous: Fitted) -> Any:
+        start = path.add_centers(previous.model.cluster_centers_, k)
+        other = fitted_with(estimator, {"n_clusters": k}, {"init": FixedStart(start), "n_init": 1}, X, w)
+        use_if_better(other, start, models[k], source, engine)
+        return min(model, other, key=objective_of)
+
+    return one_by_one(estimator, ks, X, w, report, warm)
 
 
 def by_cuts(estimator: Any, ks: list[int], X: Any, w: Any, report: Callable[[str], bool]) -> Iterator[Fitted]:
@@ -140,14 +147,14 @@ def by_components(estimator: Any, ks: list[int], X: Any, w: Any, report: Callabl
     not raise it. Copies with shifted means are tried first, because EM cannot separate two equal components.
     """
     clone(estimator)._open(X, w, first=True)  # a fit from other components cannot rescale its rows
-    previous: Fitted | None = None
-    for k in ks:
-        model = fitted_with(estimator, {"n_components": k}, {}, X, w)
+
+    def warm(model: Any, k: int, previous: Fitted) -> Any:
         for offset in (0.5, 0.0):
-            if previous is not None and objective_of(model) > previous.objective:
+            if objective_of(model) > previous.objective:
                 model = min(model, fit_with_copies(estimator, previous.model, k, offset, X, w), key=objective_of)
-        previous = Fitted(k, model, objective_of(model))
-        yield previous
+        return model
+
+    return one_by_one(estimator, ks, X, w, report, warm)
 
 
 def by_medoids(estimator: Any, ks: list[int], X: Any, w: Any, report: Callable[[str], bool]) -> Iterator[Fitted]:
@@ -164,16 +171,15 @@ def by_medoids(estimator: Any, ks: list[int], X: Any, w: Any, report: Callable[[
     weights = as_weights(w, len(objects))
     weights = np.ones(len(objects)) if weights is None else weights
     distances_table, rng = objects.table(np.arange(len(objects))), as_rng(estimator.random_state)
-    previous: Fitted | None = None
-    for k in ks:
-        model = fitted_with(estimator, {"n_clusters": k}, {}, X, w)
-        if previous is not None:
-            medoids = _more_medoids(distances_table, weights, previous.model.medoid_indices_, k, rng)
-            if len(medoids) == k:
-                start = {"init": medoids, "n_init": 1}
-                model = min(model, fitted_with(estimator, {"n_clusters": k}, start, X, w), key=objective_of)
-        previous = Fitted(k, model, objective_of(model))
-        yield previous
+
+    def warm(model: Any, k: int, previous: Fitted) -> Any:
+        medoids = _more_medoids(distances_table, weights, previous.model.medoid_indices_, k, rng)
+        if len(medoids) < k:
+            return model
+        start = {"init": medoids, "n_init": 1}
+        return min(model, fitted_with(estimator, {"n_clusters": k}, start, X, w), key=objective_of)
+
+    return one_by_one(estimator, ks, X, w, report, warm)
 
 
 def _more_medoids(table: Any, w: Array, medoids: Array, k: int, rng: np.random.Generator) -> Array:

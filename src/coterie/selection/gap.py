@@ -18,7 +18,7 @@ from coterie.core.repr_html import ReprHTMLMixin
 from coterie.core.scale import UNIT, Scale, times_power
 from coterie.data import as_source
 from coterie.data.scale_check import divide_by_scale
-from coterie.data.summary import summarize
+from coterie.data.summary import column_names, summarize
 from coterie.data.tensors import is_float32_table
 from coterie.distances.euclidean import Euclidean
 from coterie.distances.pairwise import strips
@@ -26,8 +26,9 @@ from coterie.engines.local import Serial
 from coterie.errors import InputError, ParameterError, ScaleError
 from coterie.kmeans.fits_together import Options, can_fit_tables, fit_tables
 from coterie.selection.kmeans_path import CANDIDATES, HOPE, too_few_distinct_rows
+from coterie.selection.references import Box, box_about
 from coterie.selection.sweep import as_ks, sweep
-from coterie.selection.text_table import aligned
+from coterie.selection.text_table import aligned, as_rows
 
 REFERENCES = ("uniform", "pca")  # how reference data are drawn: in a box along the columns, or along the principal axes
 TOL = 1e-3  # a fit stops when the squared movement of all centers is below TOL times the mean column variance
@@ -79,15 +80,12 @@ class Gap(ReprHTMLMixin):
 
     def table(self) -> list[dict[str, Any]]:
         """One row per K: log W, its expected value, the gap and its standard error."""
-        columns = zip(self.ks, self.log_w, self.expected, self.gap, self.se, strict=True)
-        best = self.recommended
-        return [
+        return as_rows(
             {
-                "k": int(k), "log_w": float(log_w), "expected": float(expected), "gap": float(gap), "se": float(se),
-                "recommended": int(k) == best,
+                "k": self.ks, "log_w": self.log_w, "expected": self.expected, "gap": self.gap, "se": self.se,
+                "recommended": self.ks == self.recommended,
             }
-            for k, log_w, expected, gap, se in columns
-        ]  # fmt: skip
+        )  # fmt: skip
 
     def __str__(self) -> str:
         return aligned(self.table())
@@ -223,41 +221,10 @@ def gap_statistic(
     return Gap(np.array(k_values), log_w[0], log_w[1:], rule, se_factor, reference, power)
 
 
-@dataclass(frozen=True)
-class Box:
-    """Uniform distribution in a box, whose sides are along the columns or along the principal axes of the data."""
-
-    low: Array  # (d,) along the sides
-    high: Array  # (d,)
-    center: Array | None = None  # (d,) origin of the axes; None if the sides are along the columns
-    axes: Array | None = None  # (d, d) one axis per column
-
-    def draw(self, n: int, dtype: Any, rng: np.random.Generator) -> Array:
-        """Sample n rows (n, d) of this dtype."""
-        rows = rng.random((n, len(self.low)), dtype=np.dtype(dtype).type)
-        rows *= (self.high - self.low).astype(dtype)
-        rows += self.low.astype(dtype)
-        if self.axes is None:
-            return rows
-        rotated: Array = rows @ self.axes.T.astype(dtype)
-        rotated += self.center.astype(dtype)  # type: ignore[union-attr]
-        return rotated
-
-
-def box_about(X: Array, w: Array | None, reference: str) -> Box:
-    """Smallest box that contains the rows: along the columns ('uniform') or the principal axes ('pca')."""
-    if reference == "uniform":
-        return Box(X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64))
-    X = X.astype(np.float64)  # sums of float32 rows far from the origin lose their digits
-    center = np.average(X, axis=0, weights=w)
-    centered = X - center
-    axes = np.linalg.eigh((centered.T if w is None else centered.T * w) @ centered)[1]
-    coordinates = centered @ axes
-    return Box(coordinates.min(axis=0), coordinates.max(axis=0), center, axes)
-
-
-def positive_weight_rows(X: Any, sample_weight: Any, allow_missing: bool = False) -> tuple[Array, Array | None, Scale]:
-    """Dense rows with a positive weight, their weights (None if there are none), and the scale of both."""
+def positive_weight_rows(
+    X: Any, sample_weight: Any, allow_missing: bool = False
+) -> tuple[Array, Array | None, Scale, list[str]]:
+    """Dense rows with a positive weight, their weights (None: none), the scale of both, and names of columns."""
     source: Any = as_source(X, sample_weight)
     check_in_memory(source, "a comparison with reference data")
     if is_sparse(source.X):
@@ -268,15 +235,16 @@ def positive_weight_rows(X: Any, sample_weight: Any, allow_missing: bool = False
     except ScaleError as error:
         scale = Scale(error.rows, error.weights)
         summarize(divide_by_scale(source, scale, Serial()), Serial(), allow_missing, rescales=True)
+    names = column_names(source)
     if source.w is None:
-        return source.X, None, scale
+        return source.X, None, scale, names
     positive = np.flatnonzero(source.w)
-    return source.X[positive], source.w[positive], scale
+    return source.X[positive], source.w[positive], scale, names
 
 
 def divided_rows(X: Any, sample_weight: Any) -> tuple[Array, Array | None, Scale]:
-    """The same, with rows and weights divided by their scale."""
-    rows, w, scale = positive_weight_rows(X, sample_weight)
+    """The same without names, with rows and weights divided by their scale."""
+    rows, w, scale, _ = positive_weight_rows(X, sample_weight)
     if scale.rows:
         rows = times_power(-scale.rows, rows)
     return rows, times_power(-scale.weights, w) if scale.weights else w, scale

@@ -40,7 +40,7 @@ def _one_cluster(choice: Any) -> list[str]:
         sentences += _doubts(choice, k) if k is not None and k > 1 else []
     agreeing = [NAMES[vote.criterion] for vote in choice.votes if vote.k == 1 and vote.weight > 0]
     if agreeing:
-        sentences.append(f"{_capitalize(join_words(agreeing))} {_verb('prefer', agreeing)} one cluster.")
+        sentences.append(f"{_capitalize(_prefer(agreeing, 'one cluster'))}.")
     if against:
         sentences.append(f"{_capitalize(describe_votes(against))}.")
     else:
@@ -72,7 +72,7 @@ def _agreement(choice: Any) -> list[str]:
         is_significant = test is not None and test.clustered
         return [_unanimous(k, agreeing, uncounted), *([_test_result(test)] if is_significant else [])]
     if agreeing:
-        first = f"{join_words(agreeing)} {_verb('prefer', agreeing)} {k}."
+        first = f"{_prefer(agreeing, k)}."
     else:
         first = f"No criterion prefers {k}; its total support is {choice.confidence:.2f}."
     return [_capitalize(first), f"{_capitalize(describe_votes(against))}: {_cause(choice, against)}."]
@@ -85,11 +85,11 @@ def _unanimous(k: int, agreeing: list[str], uncounted: list[Any]) -> str:
         everyone = [*agreeing, *(NAMES[vote.criterion] for vote in uncounted)]
         if len(everyone) > 1:
             return f"All {len(everyone)} criteria prefer {k}."
-        return f"{_capitalize(join_words(everyone))} {_verb('prefer', everyone)} {k}."
+        return f"{_capitalize(_prefer(everyone, k))}."
     if len(agreeing) > 1:
         first = f"All {len(agreeing)} criteria with a weight prefer {k}"
     else:
-        first = f"{_capitalize(join_words(agreeing))} {_verb('prefer', agreeing)} {k}"
+        first = _capitalize(_prefer(agreeing, k))
     return f"{first}; {describe_votes(others)} but {'are' if len(others) > 1 else 'is'} not counted."
 
 
@@ -98,9 +98,7 @@ def describe_votes(against: list[Any]) -> str:
     by_k: dict[int, list[str]] = {}
     for vote in against:
         by_k.setdefault(vote.k, []).append(NAMES[vote.criterion])
-    return join_words(
-        [f"{join_words(criteria)} {_verb('prefer', criteria)} {k}" for k, criteria in sorted(by_k.items())]
-    )
+    return join_words([_prefer(criteria, k) for k, criteria in sorted(by_k.items())])
 
 
 def _doubts(choice: Any, k: int) -> list[str]:
@@ -225,9 +223,10 @@ def _is_nested(sweep: Any, few: int, many: int) -> bool:
     return purity_score(large, small, sample_weight=sweep.sample_weight) >= NESTED
 
 
-def _verb(verb: str, subjects: list[str]) -> str:
-    is_plural = len(subjects) > 1 or subjects == [NAMES["valleys"]]
-    return verb if is_plural else f"{verb}s"
+def _prefer(criteria: list[str], choice: Any) -> str:
+    """The criteria and their choice: "silhouette and gap prefer 3"."""
+    is_plural = len(criteria) > 1 or criteria == [NAMES["valleys"]]
+    return f"{join_words(criteria)} {'prefer' if is_plural else 'prefers'} {choice}"
 
 
 def _capitalize(text: str) -> str:

@@ -8,6 +8,7 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
+from coterie.core.arguments import is_number
 from coterie.core.arrays import Array
 from coterie.core.formatting import count
 from coterie.core.in_memory import check_in_memory
@@ -143,8 +144,7 @@ class ResamplingData:
 
 def between_0_and_1(name: str, value: Any) -> float:
     """Return the value, or raise an error if it is not a number between 0 and 1."""
-    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool | np.bool_)
-    if not is_number or not 0 < value < 1:
+    if not is_number(value) or not 0 < value < 1:
         raise ParameterError(f"{name} must be a number between 0 and 1; got {value!r}")
     return float(value)
 

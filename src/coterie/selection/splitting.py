@@ -76,9 +76,7 @@ class Halves(NamedTuple):
     model: KMeans  # with two clusters
 
 
-class SplitTest(NamedTuple):
-    statistic: float
-    p_value: float | None = None
+TestResult = tuple[float, float | None]  # the statistic of a split, and its p-value if there is one
 
 
 @with_verbose
@@ -230,22 +228,22 @@ def g_means(
     return rounds.result(rounds.models[-1])
 
 
-def _lowers_bic(halves: Halves) -> SplitTest | None:
+def _lowers_bic(halves: Halves) -> TestResult | None:
     d, n = halves.X.shape[1], halves.weight
     if n <= 2:
         return None
     second = float(np.average(halves.model.labels_, weights=halves.w)) * n
     one = spherical_bic(halves.cost, np.array([n]), d)
     two = spherical_bic(max(halves.model.inertia_, 1e-12 * halves.cost), np.array([n - second, second]), d)
-    return SplitTest(one - two)
+    return one - two, None
 
 
-def _is_not_normal(halves: Halves) -> SplitTest | None:
+def _is_not_normal(halves: Halves) -> TestResult | None:
     if halves.weight < MIN_VALUES:
         return None
     first, second = halves.model.cluster_centers_.astype(np.float64)
     along = _projected(halves.X, (first + second) / 2, second - first)
-    return SplitTest(*anderson_darling(along, halves.w))
+    return anderson_darling(along, halves.w)
 
 
 def spherical_bic(inertia: float, weights: Array, d: int) -> float:
@@ -266,7 +264,7 @@ class _Rounds:
         self,
         X: Any,
         sample_weight: Any,
-        decide: Callable[[Halves], SplitTest | None],
+        decide: Callable[[Halves], TestResult | None],
         threshold: float,
         n_jobs: int | None,
         search: str,
@@ -336,7 +334,7 @@ class _Rounds:
             tests = list(
                 machine.in_threads(self._test_split, [(cluster_rows, threads) for cluster_rows in rows], self.n_jobs)
             )
-        gains = np.array([-np.inf if test is None else test[1].statistic for test in tests])
+        gains = np.array([-np.inf if test is None else test[1] for test in tests])
         candidates = np.flatnonzero(gains > self.threshold)
         if len(candidates) == 0 and self.look_ahead:
             candidates = np.flatnonzero(gains > -np.inf)
@@ -345,16 +343,14 @@ class _Rounds:
         for j, test in enumerate(tests):
             centers_after.append(centers[j : j + 1])
             if test is not None:
-                halves, split_test = test
+                halves, statistic, p_value = test
                 position = len(self.models), j, halves.weight
-                self.history.append(
-                    Split(*position, split_test.statistic, self.threshold, split_test.p_value, j in chosen)
-                )
+                self.history.append(Split(*position, statistic, self.threshold, p_value, j in chosen))
                 if j in chosen:
                     centers_after[-1] = halves.model.cluster_centers_
         return np.concatenate(centers_after)
 
-    def _test_split(self, rows: Array, threads: int) -> tuple[Halves, SplitTest] | None:
+    def _test_split(self, rows: Array, threads: int) -> tuple[Halves, float, float | None] | None:
         """Split a cluster in two and test the split; None if it cannot be split."""
         w = None if self.w is None else self.w[rows]
         if w is not None and not w.all():
@@ -368,8 +364,8 @@ class _Rounds:
         start = _split_start(X, w, one.cluster_centers_[0])
         two = KMeans(2, init=start, n_init=1, n_jobs=threads, random_state=0).fit(X, sample_weight=w)
         halves = Halves(X, w, float(len(rows) if w is None else w.sum()), float(one.inertia_), two)
-        split_test = self.decide(halves)
-        return None if split_test is None else (halves, split_test)
+        result = self.decide(halves)
+        return None if result is None else (halves, *result)
 
     def _fit(self, k: int, seed: int, **start: Any) -> KMeans:
         search = self.search if k > 2 else "none"

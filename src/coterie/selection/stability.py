@@ -13,6 +13,7 @@ from coterie.core.progress import Callback, check_callback, reported
 from coterie.core.progress_bar import with_verbose
 from coterie.core.protocols import can_predict
 from coterie.core.repr_html import ReprHTMLMixin
+from coterie.data.row_sample import random_rows
 from coterie.data.tensors import is_float32_table
 from coterie.errors import InputError, ParameterError
 from coterie.kmeans.fits_together import Options, can_fit_tables, fit_tables
@@ -28,8 +29,8 @@ from coterie.selection.resampling import (
     between_0_and_1,
     varied_option,
 )
-from coterie.selection.sweep import as_ks
-from coterie.selection.text_table import aligned
+from coterie.selection.sweep import as_ks, position_of
+from coterie.selection.text_table import aligned, as_rows
 from coterie.selection.valleys import Valleys, count_apart, valleys_of
 
 DEVICE_STARTS = 10  # of each fit on a GPU, at least: so many are as good as starts from other results
@@ -64,7 +65,7 @@ class Stability(ReprHTMLMixin):
            https://doi.org/10.1023/A:1023949509487
         """
         n_rows = len(self.rows) if rows is None else whole_number("rows", rows, 1)
-        return agreement.consensus_matrix(self.divisions[self._position(k)][:, :n_rows])
+        return agreement.consensus_matrix(self.divisions[position_of(k, self.ks, "evaluated")][:, :n_rows])
 
     def pac(self, k: int, low: float = 0.1, high: float = 0.9, rows: int = 2000) -> float:
         """Proportion of ambiguous clustering: share of the pairs whose consensus is between `low` and `high` [2]_.
@@ -85,27 +86,18 @@ class Stability(ReprHTMLMixin):
 
     def table(self) -> list[dict[str, Any]]:
         """One row per number of clusters, with the stability of its least stable cluster."""
-        return [
+        least = [float(clusters.min()) for clusters in self.clusters]
+        return as_rows(
             {
-                "k": int(k),
-                self.measure: float(mean),
-                "standard_error": float(error),
-                "least_stable_cluster": float(clusters.min()),
-                "best": int(k) == self.best,
+                "k": self.ks, self.measure: self.mean, "standard_error": self.standard_error,
+                "least_stable_cluster": least, "best": self.ks == self.best,
             }
-            for k, mean, error, clusters in zip(self.ks, self.mean, self.standard_error, self.clusters, strict=True)
-        ]
+        )  # fmt: skip
 
     def __str__(self) -> str:
         reached = self.best is not None
         verdict = f"{self.best} clusters are stable" if reached else f"no K reaches the threshold {self.threshold:g}"
         return f"{aligned(self.table())}\n{verdict}"
-
-    def _position(self, k: int) -> int:
-        positions = np.flatnonzero(self.ks == k)
-        if len(positions) == 0:
-            raise ParameterError(f"k={k!r} was not evaluated: use one of {self.ks.tolist()}")
-        return int(positions[0])
 
 
 @in_order("stability(estimator, X, ks)")
@@ -277,17 +269,12 @@ class _Resamples:
     ):  # fmt: skip
         self.data, self.measure, self.resampling, self.n_jobs = data, measure, resampling, n_jobs
         first, *children = rng.spawn(n_resamples + 1)
-        self.full_sample = data.full_sample(first)
-        self.resamples: list[Resample] = [
-            resample for child in children for resample in data.resamples(resampling, share, child)
-        ]
-        n = len(data.positive_rows)
-        self.rows = (
-            data.positive_rows if n <= MAX_ROWS else np.sort(first.choice(data.positive_rows, MAX_ROWS, replace=False))
-        )
+        resamples = (resample for child in children for resample in data.resamples(resampling, share, child))
+        self.samples: list[Resample] = [data.full_sample(first), *resamples]  # all rows first
+        self.rows = data.positive_rows[random_rows(len(data.positive_rows), MAX_ROWS, first)]
         self.w = None if data.w is None else data.w[self.rows]
         self.is_sampled = np.stack(
-            [np.isin(self.rows, resample.rows, assume_unique=True) for resample in self.resamples]
+            [np.isin(self.rows, resample.rows, assume_unique=True) for resample in self.samples[1:]]
         )
         self.labels_by_k: dict[int, list[Array]] = {}
 
@@ -302,15 +289,14 @@ class _Resamples:
             return
         from coterie.kernels.cuda.batched import as_weights
 
-        all_samples = (self.full_sample, *self.resamples)
-        counts = np.zeros((len(all_samples), len(X)))
-        for count, resample in zip(counts, all_samples, strict=True):
+        counts = np.zeros((len(self.samples), len(X)))
+        for count, resample in zip(counts, self.samples, strict=True):
             count[resample.rows] = 1.0 if resample.weights is None else resample.weights
         if (weights := as_weights(counts, X.device)) is None:
             return
         n_init, max_iter, _ = self.data.estimator._check_options()
         samples, numbers = np.tile(np.arange(len(counts)), len(ks)), np.repeat(ks, len(counts))
-        generators = [np.random.default_rng([all_samples[i].seed, k]) for i, k in zip(samples, numbers, strict=True)]
+        generators = [np.random.default_rng([self.samples[i].seed, k]) for i, k in zip(samples, numbers, strict=True)]
         options = Options(max(n_init, DEVICE_STARTS), self.data.estimator.tol, max_iter)
         rows = X.detach().contiguous()[None]
         fits = fit_tables(rows, np.zeros_like(samples), numbers, generators, options, weights, samples, self.rows)
@@ -335,10 +321,9 @@ class _Resamples:
         """Labels of the fit to all rows, then of each resample."""
         if k in self.labels_by_k:
             return self.labels_by_k[k]
-        samples = (self.full_sample, *self.resamples)
         with machine.one_blas_thread:
-            fits = fit_samples(self.data, k, samples, self.n_jobs)
-            calls = [(fit, sample, self.rows) for fit, sample in zip(fits, samples, strict=True)]
+            fits = fit_samples(self.data, k, self.samples, self.n_jobs)
+            calls = [(fit, sample, self.rows) for fit, sample in zip(fits, self.samples, strict=True)]
             return list(machine.in_threads(self.data.labels, calls, self.n_jobs))
 
     def evaluate(self, k: int) -> tuple[Array, Array, Array, Array]:
@@ -397,7 +382,7 @@ class _PathResamples(_Resamples):
     """Resamples that are fitted for all numbers of clusters at once."""
 
     def fit_all(self, ks: list[int]) -> None:
-        calls = [(ks, resample) for resample in (self.full_sample, *self.resamples)]
+        calls = [(ks, resample) for resample in self.samples]
         with machine.one_blas_thread:
             fits = machine.in_threads(self._path_labels, calls, self.n_jobs)
         self.labels_by_k = {k: list(labels) for k, labels in zip(ks, zip(*fits, strict=True), strict=True)}

@@ -1,6 +1,7 @@
 """`sweep`: fit one estimator for many numbers of clusters."""
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from coterie.errors import ParameterError
 from coterie.selection.criteria import Curve, curve_of
 from coterie.selection.estimator_sweeps import ESTIMATOR_SWEEPS, Fitted, drop_checkpoint, one_by_one
 from coterie.selection.resampling import count_option
-from coterie.selection.text_table import aligned
+from coterie.selection.text_table import aligned, as_rows
 
 MOST = 1_000_000  # numbers of clusters of a sweep
 
@@ -53,18 +54,13 @@ class Sweep(ReprHTMLMixin):
 
     def model(self, k: int) -> Any:
         """Return the estimator fitted with `k` clusters."""
-        positions = np.flatnonzero(self.ks == k)
-        if len(positions) == 0:
-            raise ParameterError(f"k={k!r} was not fitted: use one of {self.ks.tolist()}")
-        return self.models[int(positions[0])]
+        return self.models[position_of(k, self.ks, "fitted")]
 
     def table(self) -> list[dict[str, Any]]:
         """One row per K: its objective, and the ratio to the objective of the previous K (`left`)."""
-        previous = [None, *self.objectives[:-1].tolist()]
-        return [
-            {"k": int(k), "objective": float(value), "left": value / last if last and np.isfinite(last) else None}
-            for k, value, last in zip(self.ks, self.objectives.tolist(), previous, strict=True)
-        ]
+        pairs = pairwise(self.objectives.tolist())
+        left = [value / last if last and np.isfinite(last) else None for last, value in pairs]
+        return as_rows({"k": self.ks, "objective": self.objectives, "left": [None, *left]})
 
     def __str__(self) -> str:
         return aligned(self.table())
@@ -177,6 +173,14 @@ def as_ks(ks: Any) -> list[int]:
         value = f"got {invalid[0]!r}" if invalid else "got an empty list"
         raise ParameterError(f"{expected}; {value}")
     return sorted({int(k) for k in values})
+
+
+def position_of(k: Any, ks: np.ndarray, done: str) -> int:
+    """Index of `k` in `ks`; an error if it is not one of those that were `done`, such as "fitted"."""
+    positions = np.flatnonzero(ks == k)
+    if len(positions) == 0:
+        raise ParameterError(f"k={k!r} was not {done}: use one of {ks.tolist()}")
+    return int(positions[0])
 
 
 class _ProgressReport:

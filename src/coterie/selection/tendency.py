@@ -15,10 +15,11 @@ from coterie.core.formatting import count
 from coterie.core.progress import Callback, check_callback, reported
 from coterie.core.progress_bar import with_verbose
 from coterie.core.repr_html import ReprHTMLMixin
+from coterie.data.row_sample import random_rows
 from coterie.errors import InputError, ScaleError
 from coterie.metrics.silhouette_labelings import silhouette_scores
-from coterie.selection.gap import MIN_REFERENCES, box_about, divided_rows, kmeans_path
-from coterie.selection.hull import hull_about
+from coterie.selection.gap import MIN_REFERENCES, divided_rows, kmeans_path
+from coterie.selection.references import box_about, hull_about, normal_rows
 from coterie.selection.sweep import as_ks
 
 KINDS = ("box", "hull", "normal")  # of references
@@ -183,7 +184,7 @@ class _Silhouettes:
         rows, w, scale = divided_rows(X, sample_weight)
         if scale.weights:  # silhouettes compare the weight of a cluster with one row
             raise ScaleError(weights=scale.weights)
-        sample = row_sample(len(rows), MAX_ROWS, rng)
+        sample = random_rows(len(rows), MAX_ROWS, rng)
         self.rows, self.w = rows[sample], None if w is None else w[sample]
         distinct = len(np.unique(self.rows, axis=0))
         self.ks = [k for k in ks if 2 <= k < distinct]
@@ -196,7 +197,7 @@ class _Silhouettes:
         generators = (
             partial(box_about(self.rows, self.w, "pca").draw, *size),
             partial(hull_about(self.rows, self.w, directions).draw, *size),
-            partial(_normal_rows, self.rows, self.w),
+            partial(normal_rows, self.rows, self.w),
         )
         self.sources = [None, *generators * n_references]
 
@@ -210,11 +211,6 @@ class _Silhouettes:
         best = np.array(silhouettes[1:]).max(axis=1)
         references = {kind: best[i :: len(KINDS)] for i, kind in enumerate(KINDS)}
         return Tendency(np.array(self.ks), silhouettes[0], references)
-
-
-def row_sample(n: int, max_rows: int, rng: np.random.Generator) -> Any:
-    """Indices of a random sample of at most `max_rows` of n rows, or a slice of all."""
-    return slice(None) if n <= max_rows else np.sort(rng.choice(n, max_rows, replace=False))
 
 
 def _silhouettes(rows: Array, w: Array | None, ks: list[int], draw: Any, rng: np.random.Generator) -> Array:
@@ -232,15 +228,3 @@ def _single_precision(X: Array) -> Array:
     size = float(np.abs(centered).max())
     rows: Array = (centered / size if size > 0 else centered).astype(np.float32)
     return rows
-
-
-def _normal_rows(X: Array, w: Array | None, rng: np.random.Generator) -> Array:
-    """Sample of the same size from one Gaussian with the mean and the covariance of X."""
-    rows = X.astype(np.float64)
-    mean = np.average(rows, axis=0, weights=w)
-    centered = rows - mean
-    covariance = (centered.T if w is None else centered.T * w) @ centered / (len(X) if w is None else w.sum())
-    variances, axes = np.linalg.eigh(covariance)
-    scale = axes * np.sqrt(np.maximum(variances, 0.0))
-    sample: Array = (rng.standard_normal(X.shape) @ scale.T + mean).astype(X.dtype)
-    return sample

@@ -1,8 +1,16 @@
-"""Text tables."""
+"""Tables of results: rows of plain values, and their text."""
 
 from typing import Any
 
+import numpy as np
+
 from coterie.core.formatting import table_lines
+
+
+def as_rows(columns: dict[str, Any]) -> list[dict[str, Any]]:
+    """One dict for each row of these arrays or lists, by name, with the numbers of Python."""
+    values = [column.tolist() if isinstance(column, np.ndarray) else column for column in columns.values()]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True)]
 
 
 def aligned(rows: list[dict[str, Any]]) -> str:

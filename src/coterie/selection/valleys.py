@@ -9,7 +9,7 @@ import numpy as np
 from coterie.core.arrays import Array
 from coterie.core.repr_html import ReprHTMLMixin
 from coterie.core.scale import times_power
-from coterie.selection.text_table import aligned
+from coterie.selection.text_table import aligned, as_rows
 
 BAND = 0.2  # half the width of a band, in units of the distance between two centers
 NEIGHBOURS = 2  # each cluster is compared with this many of the nearest ones
@@ -35,8 +35,8 @@ class Valleys(ReprHTMLMixin):
 
     def table(self) -> list[dict[str, Any]]:
         """One row per number of clusters."""
-        columns = zip(self.ks.tolist(), self.apart.tolist(), self.standard_error.tolist(), strict=True)
-        return [{"k": k, "apart": apart, "standard_error": e, "best": k == self.best} for k, apart, e in columns]
+        columns = {"k": self.ks, "apart": self.apart, "standard_error": self.standard_error}
+        return as_rows(columns | {"best": self.ks == self.best})
 
     def __str__(self) -> str:
         return aligned(self.table())

@@ -43,11 +43,7 @@ TITLES_AND_WEIGHTS = {
 NAMES = {name: title for name, (title, _, _) in TITLES_AND_WEIGHTS.items()}
 WEIGHTS = {name: weight for name, (_, weight, _) in TITLES_AND_WEIGHTS.items()}
 MODEL_WEIGHTS = {name: weight for name, (_, _, weight) in TITLES_AND_WEIGHTS.items()}
-ADVICE = (
-    "icl",
-    "bic",
-    "dirichlet",
-)  # criteria of Gaussian mixtures: advice, unless the clusters are those of a mixture
+ADVICE = ("icl", "bic", "dirichlet")  # criteria of Gaussian mixtures: advice about the clusters of other estimators
 BY_SPLITS = ("silhouette", "calinski_harabasz", "davies_bouldin", "dunn", "dendrogram")  # these cannot choose K = 1
 
 

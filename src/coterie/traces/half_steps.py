@@ -61,15 +61,8 @@ class HalfSteps:
 
     def _assign(self, last: Step, iteration: Iteration, before: Iteration | None) -> Step:
         """The step after the assignment of the rows."""
-        k, places = len(last.sizes), self._places(iteration)
-        previous, previous_places = (None, None) if before is None else (before.params, self._places(before))
-        component_map = None  # number of each component at the previous iteration
-        if places is not None and previous_places is not None:
-            component_map = np.argsort(previous_places)[places]
-        labels, sizes, changed = self._labels(iteration.params, previous, k, component_map)
-        labels = labels if places is None else places[labels].astype(labels.dtype)
-        if self.index is None and before is not None:
-            changed = int(np.count_nonzero(labels != last.labels))
+        labels, sizes, changed = self._labels(iteration, before, len(last.sizes), last.labels)
+        places = self._places(iteration)
         step = replace(
             last,
             kind="E" if self._maximised else "assign",
@@ -78,7 +71,7 @@ class HalfSteps:
             centers=self._centers(iteration, before or iteration),
             sizes=_reorder(iteration.weight if self._maximised else sizes, places),
             labels=labels,
-            changed=None if before is None else changed,
+            changed=changed,
             objective=self._objective(iteration),
             bound=-iteration.objective if self._has_bound else None,
             assign_params=iteration.params,
@@ -87,21 +80,33 @@ class HalfSteps:
         return replace(step, caption=self._caption_of_assignment(last, step))
 
     def _labels(
-        self, params: Any, previous: Any, k: int, component_map: np.ndarray | None
-    ) -> tuple[np.ndarray, np.ndarray, int]:
-        """Labels of the rows to show, sizes of all clusters, and how many labels differ from those at `previous`.
+        self, iteration: Iteration, before: Iteration | None, k: int, last_labels: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray, int | None]:
+        """Labels of the rows to show, the weight of each of the k components, and the number of rows that changed.
 
-        If all rows are shown, the number of changes is 0: the caller compares labels.
+        `last_labels` are those of the iteration `before`; without one, no number of changes is known.
         """
+        params, places = iteration.params, self._places(iteration)
+        changed: int | None = None
         if self.index is None and not self._is_joint:
-            return *self.passes.labels(params, k), 0
-        assignment = self.passes.assignment(params, previous, k, component_map)
-        if self._is_joint:
-            rows = np.arange(self.n) if self.index is None else self.index
-            labels = np.asarray(self.model.labels_at(params, rows))
+            labels, sizes = self.passes.labels(params, k)
         else:
-            labels = np.asarray(self.model.assign(params, self.chunk))
-        return labels, assignment.sizes, int(assignment.changed)
+            previous, component_map = None, None  # number of each component at the previous iteration
+            if before is not None:
+                previous, previous_places = before.params, self._places(before)
+                if places is not None and previous_places is not None:
+                    component_map = np.argsort(previous_places)[places]
+            assignment = self.passes.assignment(params, previous, k, component_map)
+            sizes, changed = assignment.sizes, int(assignment.changed)
+            if self._is_joint:
+                rows = np.arange(self.n) if self.index is None else self.index
+                labels = np.asarray(self.model.labels_at(params, rows))
+            else:
+                labels = np.asarray(self.model.assign(params, self.chunk))
+        labels = labels if places is None else places[labels].astype(labels.dtype)
+        if self.index is None and before is not None:
+            changed = int(np.count_nonzero(labels != last_labels))
+        return labels, sizes, None if before is None else changed
 
     def _update(self, last: Step, before: Iteration, after: Iteration) -> Step:
         """The step after the update of centers or components."""
@@ -124,21 +129,20 @@ class HalfSteps:
         last: Step | None = None
         for iteration, before in zip(self.iterations, [None, *self.iterations], strict=False):
             centers = self._centers(iteration, iteration)
-            labels, sizes, changed = self._labels(iteration.params, before and before.params, len(centers), None)
+            labels, sizes, changed = self._labels(
+                iteration, before, len(centers), None if last is None else last.labels
+            )
             places = self._places(iteration)
-            labels = labels if places is None else places[labels].astype(labels.dtype)
-            if self.index is None and last is not None:
-                changed = int(np.count_nonzero(labels != last.labels))
             objective = self.passes.halfway(iteration.params, iteration.params)
             step = Step(
                 "start" if last is None else "update", iteration.iteration, iteration.params, centers,
-                _reorder(sizes, places), labels, None if before is None else changed, objective, None,
+                _reorder(sizes, places), labels, changed, objective, None,
                 captions.start(len(centers), "center"),
                 assign_params=iteration.params, places=places,
             )  # fmt: skip
             if last is not None:
                 movement = float(_movement(last, step).max())
-                caption = captions.batch(iteration.iteration, movement, changed, self.n)
+                caption = captions.batch(iteration.iteration, movement, changed or 0, self.n)
                 step = replace(step, caption=caption)
             yield step
             last = step

@@ -12,6 +12,7 @@ from polars.testing import assert_frame_equal
 
 from coterie.data.tables import delimited_text as text
 from coterie.data.tables import scan as tables
+from coterie.data.tables.reader import BatchedTable
 from coterie.errors import InputError
 
 ENCODINGS = ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "cp1252")
@@ -84,7 +85,8 @@ def test_some_rows_at_a_time_are_the_rows_of_the_whole_file(
         return
     with mock.patch.object(tables, "ROWS", at_a_time), mock.patch.object(text, "BLOCK", block):
         found = tables.scan(path)
-        nothing = found.empty_columns
+        table = BatchedTable(path, found.schema, found.n_rows, (), found, at_a_time)
+        nothing = table.empty_columns if found.n_rows else frozenset(found.schema)
     assert found.schema == dict(typed.schema)
     assert found.n_rows == raw.height
     assert_frame_equal(joined(found.batches(rows=at_a_time), typed), typed)
@@ -135,6 +137,10 @@ def scanned(tmp_path, content, name="t.csv"):
     return tables.scan(path)
 
 
+def column(found, name):
+    return pl.concat([pl.Series(name, dtype=found.schema[name]), *(batch[name] for batch in found.batches([name]))])
+
+
 @pytest.mark.parametrize(
     "fields, kind",
     [
@@ -152,13 +158,13 @@ def test_the_last_field_counts_as_much_as_the_first(tmp_path, monkeypatch, field
     found = scanned(tmp_path, "a,b\n" + "".join(f"{field},0\n" for field in fields))
     assert found.schema == {"a": kind(), "b": pl.Int64()}
     expected = text.parse(pl.Series("a", [field or None for field in fields]), ",")
-    assert found.column("a").to_list() == expected.to_list()
+    assert column(found, "a").to_list() == expected.to_list()
 
 
 def test_a_comma_stands_before_decimals_where_it_separates_no_fields(tmp_path):
     found = scanned(tmp_path, "a;b\n1,5;x\n2;y\n")
-    assert found.column("a").to_list() == [1.5, 2.0]
-    assert scanned(tmp_path, "a\tb\n1,5\t0,25\n", "t.tsv").column("b").to_list() == [0.25]
+    assert column(found, "a").to_list() == [1.5, 2.0]
+    assert column(scanned(tmp_path, "a\tb\n1,5\t0,25\n", "t.tsv"), "b").to_list() == [0.25]
 
 
 def test_fields_come_as_they_were_written_if_asked(tmp_path):
@@ -174,15 +180,15 @@ def test_every_encoding_is_read_as_it_is_meant(tmp_path, encoding):
     rows = [("größe", "ort"), *((str(j), "Zürich") for j in range(30))]
     found = scanned(tmp_path, written(rows, ";", "\r\n", encoding, csv.QUOTE_MINIMAL))
     assert list(found.schema) == ["größe", "ort"]
-    assert found.column("größe").to_list() == list(range(30))
-    assert set(found.column("ort")) == {"Zürich"}
+    assert column(found, "größe").to_list() == list(range(30))
+    assert set(column(found, "ort")) == {"Zürich"}
 
 
 def test_a_file_is_in_utf8_only_if_its_last_byte_is(tmp_path, monkeypatch):
     monkeypatch.setattr(text, "BLOCK", 1 << 10)
     body = "a,b\n" + "1,Zürich\n" * 2000
-    assert set(scanned(tmp_path, body.encode()).column("b")) == {"Zürich"}
-    found = scanned(tmp_path, body.encode() + b"1,Z\xfcrich\n").column("b")
+    assert set(column(scanned(tmp_path, body.encode()), "b")) == {"Zürich"}
+    found = column(scanned(tmp_path, body.encode() + b"1,Z\xfcrich\n"), "b")
     assert found[-1] == "Zürich"
     assert found[0] == "ZÃ¼rich"
 
@@ -197,7 +203,7 @@ def test_a_letter_that_is_cut_where_the_delimiter_is_looked_for_does_no_harm(tmp
 def test_blank_lines_at_the_end_are_no_rows(tmp_path, end):
     found = scanned(tmp_path, "a,b\n1,2\n,\n\n3,4" + end)
     assert found.n_rows == 4
-    assert found.column("a").to_list() == [1, None, None, 3]
+    assert column(found, "a").to_list() == [1, None, None, 3]
     raw, _ = text.read_text(("a,b\n1,2\n,\n\n3,4" + end).encode())
     assert raw["a"].to_list() == ["1", None, None, "3"]
 
@@ -207,7 +213,7 @@ def test_blank_lines_are_found_however_many_there_are(tmp_path):
 
 
 def test_in_one_column_a_blank_line_is_a_value_that_is_missing(tmp_path):
-    assert scanned(tmp_path, "a\n1\n\n").column("a").to_list() == [1, None]
+    assert column(scanned(tmp_path, "a\n1\n\n"), "a").to_list() == [1, None]
 
 
 @pytest.mark.parametrize(
@@ -230,7 +236,7 @@ def test_a_first_line_of_numbers_is_a_row(tmp_path, first, header):
 
 
 def test_numbers_with_a_comma_before_decimals_are_no_header(tmp_path):
-    assert scanned(tmp_path, "1,5;2\n3;4\n5;6\n").column("column_1").to_list() == [1.5, 3.0, 5.0]
+    assert column(scanned(tmp_path, "1,5;2\n3;4\n5;6\n"), "column_1").to_list() == [1.5, 3.0, 5.0]
 
 
 @pytest.mark.parametrize("content", [b"", b"\n"])
@@ -268,4 +274,4 @@ def test_a_header_alone_has_no_rows(tmp_path):
     found = scanned(tmp_path, "a,b\n")
     assert found.n_rows == 0
     assert list(found.schema) == ["a", "b"]
-    assert found.column("a").to_list() == []
+    assert column(found, "a").to_list() == []

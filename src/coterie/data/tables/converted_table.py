@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ import polars as pl
 from coterie.core.formatting import truncate
 from coterie.data.tables.reader import Table
 from coterie.data.tables.readings import DESCRIPTIONS, Reading, convert
-from coterie.data.tables.scan import empty_columns
 from coterie.errors import InputError
 
 LONGEST = 40  # characters of a value that a message quotes
@@ -23,20 +21,6 @@ class ConvertedTable(Table):
 
     original: Table
     readings: Mapping[str, Reading]
-
-    @cached_property
-    def empty_columns(self) -> frozenset[str]:
-        candidates = set(self.schema)
-        for batch in self.batches(self.columns):
-            candidates &= set(empty_columns(batch))
-            if not candidates:
-                break
-        return frozenset(candidates)
-
-    def column(self, name: str) -> pl.Series:
-        reading = self.readings.get(name)
-        column = self.original.column(name if reading is None else reading.column)
-        return column if reading is None else self._convert(column, name, 0)
 
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         sources = {name: self.readings[name].column if name in self.readings else name for name in columns}
@@ -65,11 +49,9 @@ class ConvertedTable(Table):
         if is_invalid.any():
             row = int(is_invalid.arg_max() or 0)
             value = truncate(str(column[row]), LONGEST)
-            line = self.original.line_number(start + row)
-            where = f"row {start + row:,} (from 0)" if line is None else f"line {line:,}"
             example = f', such as "{reading.example}"' if reading.example else ""
             raise InputError(
-                f'{self.name}, {where}: column "{reading.column}" has the value "{value}", but the model needs '
+                f'{self.place_of(start + row)}: column "{reading.column}" has the value "{value}", but the model needs '
                 f"{DESCRIPTIONS[reading.kind]} there{example}. Correct the cell; or empty it, and use --missing drop."
             )
         return values.alias(name)
@@ -90,4 +72,7 @@ def converted(table: Table, readings: Mapping[str, Reading]) -> Table:
     schema: dict[str, pl.DataType] = {}
     for name, dtype in table.schema.items():
         schema |= {new: pl.Float64() for new in by_column[name]} if name in by_column else {name: dtype}
-    return ConvertedTable(table.path, schema, table.n_rows, table.notes, table, readings, header_row=table.header_row)
+    return ConvertedTable(
+        table.path, schema, table.n_rows, table.notes, table, readings,
+        header_row=table.header_row, has_lines=table.has_lines,
+    )  # fmt: skip

@@ -83,10 +83,8 @@ def scan_text(path: Path, header_row: int | None = None) -> tuple[pl.LazyFrame, 
                 file.seek(0)
         layout = _layout(file, path.suffix)._replace(cleaning_notes=() if cleaned is None else cleaned.notes)
         file.seek(0)
-        source = path if is_plain else file
-        lines = _name_columns(pl.scan_csv(source, **_options(layout), glob=False), layout)
-        file.seek(0)
-        return _rename(lines, file, layout), layout
+        lines = pl.scan_csv(path if is_plain else file, **_options(layout), glob=False)
+        return _name_columns(lines, file, layout), layout
 
 
 def detect_layout(path: Path, header_row: int | None = None) -> Layout:
@@ -112,8 +110,7 @@ def read_text(
     cleaned = _clean(io.BytesIO(content), suffix, encoding, header_row, noun) or CleanText(text, [], ())
     plain = cleaned.text.encode()
     layout = _layout(io.BytesIO(plain), suffix)._replace(cleaning_notes=cleaned.notes)
-    lines = _name_columns(pl.read_csv(io.BytesIO(plain), **_options(layout)), layout)
-    lines = _rename(lines, io.BytesIO(plain), layout)
+    lines = _name_columns(pl.read_csv(io.BytesIO(plain), **_options(layout)), io.BytesIO(plain), layout)
     return lines.head(layout.rows(lines.height, lines.width)), layout
 
 
@@ -156,31 +153,27 @@ def plain_layout(file: IO[bytes], suffix: str) -> Layout | None:
 
 def column_names(first_line: bytes, layout: Layout) -> list[str]:
     """Names of the columns, from the first line of plain text."""
-    lines = _name_columns(pl.read_csv(io.BytesIO(first_line), **_options(layout)), layout)
-    return _rename(lines, io.BytesIO(first_line), layout).columns
+    lines = pl.read_csv(io.BytesIO(first_line), **_options(layout))
+    return _name_columns(lines, io.BytesIO(first_line), layout).columns
 
 
 def _options(layout: Layout) -> dict[str, Any]:
     return {"separator": layout.separator, "has_header": layout.header, "infer_schema": False}
 
 
-def _name_columns(lines: Rows, layout: Layout) -> Rows:
-    """Name the columns of a file without header; the names of Polars start with 0 or 1, depending on its version."""
-    if layout.header:
-        return lines
-    names = lines.collect_schema().names()
-    return lines.rename({name: f"column_{j}" for j, name in enumerate(names, start=1)})
-
-
-def _rename(lines: Rows, file: IO[bytes], layout: Layout) -> Rows:
+def _name_columns(lines: Rows, file: IO[bytes], layout: Layout) -> Rows:
     """Give every column a name of its own: ``unnamed_1`` without a name, ``a_2`` for the second ``a``.
 
-    Doubled quotes in names become single ones; Polars does so in rows only.
+    Doubled quotes in names become single ones; Polars does so in rows only. Without header, the names of Polars start
+    with 0 or 1, depending on its version.
     """
     names = lines.collect_schema().names()
-    if not layout.header or not any('""' in name or not name.strip() or DUPLICATED in name for name in names):
+    if not layout.header:
+        return lines.rename({name: f"column_{j}" for j, name in enumerate(names, start=1)})
+    if not any('""' in name or not name.strip() or DUPLICATED in name for name in names):
         return lines
     options = _options(layout) | {"has_header": False, "n_rows": 1, "truncate_ragged_lines": True}
+    file.seek(0)
     fields = [field or "" for field in pl.read_csv(file, **options).row(0)]
     new: list[str] = []
     for j, field in enumerate(fields, start=1):

@@ -4,59 +4,48 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from coterie import machine
+from coterie.core.packages import required
 from coterie.data.locations import Location, Version
 from coterie.data.tables import vector_columns
 from coterie.data.tables.array_files import array_frame, load_array
+from coterie.data.tables.lazy_frames import scanned
 from coterie.data.tables.text_index import TextIndex
-from coterie.errors import ParameterError
 
 
-class RowReader(Protocol):
+class RowReader:
     """Reads rows of one file by number. It is small, and picklable."""
 
     def read(self, location: Location, version: Version, columns: Sequence[str], start: int, stop: int) -> pl.DataFrame:
         """The rows `start` to `stop`."""
+        raise NotImplementedError
 
     def cut(self, start: int, stop: int) -> RowReader:
         """A reader that needs to know these rows only."""
-
-
-@dataclass(frozen=True)
-class Polars:
-    """Parquet and Arrow files on this machine: only row groups, and pages, with these rows are decoded."""
-
-    def read(self, location: Location, version: Version, columns: Sequence[str], start: int, stop: int) -> pl.DataFrame:
-        with self.opened(location) as lazy:
-            return lazy.select(columns).slice(start, stop - start).collect()
-
-    @staticmethod
-    @contextmanager
-    def opened(location: Location) -> Iterator[pl.LazyFrame]:
-        """Context with all rows of a file."""
-        assert location.path is not None
-        if location.suffix == ".parquet":
-            yield pl.scan_parquet(location.path, glob=False)
-            return
-        with location.path.open("rb") as file:  # Polars would interpret some file names as patterns
-            yield pl.scan_ipc(file)
-
-    def cut(self, start: int, stop: int) -> Polars:
         return self
 
 
 @dataclass(frozen=True)
-class ArrayRows:
+class Polars(RowReader):
+    """Parquet and Arrow files on this machine: only row groups, and pages, with these rows are decoded."""
+
+    def read(self, location: Location, version: Version, columns: Sequence[str], start: int, stop: int) -> pl.DataFrame:
+        assert location.path is not None
+        with scanned(location.path) as lazy:
+            return lazy.select(columns).slice(start, stop - start).collect()
+
+
+@dataclass(frozen=True)
+class ArrayRows(RowReader):
     """The array of an .npy file on this machine."""
 
     def read(self, location: Location, version: Version, columns: Sequence[str], start: int, stop: int) -> pl.DataFrame:
@@ -64,12 +53,9 @@ class ArrayRows:
         rows = load_array(location.path, mmap_mode="r")[start:stop]
         return array_frame(rows, location.path.name).select(columns)
 
-    def cut(self, start: int, stop: int) -> ArrayRows:
-        return self
-
 
 @dataclass(frozen=True)
-class TextRows:
+class TextRows(RowReader):
     """Byte ranges of a text file."""
 
     index: TextIndex
@@ -83,7 +69,7 @@ class TextRows:
 
 
 @dataclass(frozen=True)
-class RowGroups:
+class RowGroups(RowReader):
     """Row groups of a Parquet file, or record batches of an Arrow file, at an address; through PyArrow."""
 
     bounds: tuple[int, ...]  # numbers of the first rows of the groups, then the number of rows
@@ -105,7 +91,7 @@ class RowGroups:
 
 
 @dataclass(frozen=True)
-class Flattened:
+class Flattened(RowReader):
     """A file with columns of vectors, which become one column for each element."""
 
     reader: RowReader
@@ -170,14 +156,10 @@ def read_group(location: Location, columns: Sequence[str], group: int) -> pl.Dat
 
 def pyarrow(location: Location) -> Any:
     """PyArrow, which reads ranges of files at addresses; Polars reads such files as a whole."""
-    try:
+    with required(f'reading {location.url} needs one more package. Run: pip install "coterie[cloud]"'):
         import pyarrow
         import pyarrow.ipc
         import pyarrow.parquet
-    except ModuleNotFoundError as error:
-        raise ParameterError(
-            f'reading {location.url} needs one more package. Run: pip install "coterie[cloud]"'
-        ) from error
     return pyarrow
 
 

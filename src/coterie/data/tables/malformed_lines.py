@@ -12,10 +12,8 @@ import polars as pl
 
 from coterie.data.tables import delimited_text
 from coterie.data.tables.delimited_text import MISPLACED_QUOTE
-from coterie.data.tables.suffixes import TEXT
+from coterie.data.tables.suffixes import JSON_LINES, TEXT
 from coterie.data.tables.text_cleaning import QUOTED
-
-JSON = (".ndjson", ".jsonl")
 
 
 def malformed_line(path: Path) -> str | None:
@@ -27,7 +25,7 @@ def malformed_line(path: Path) -> str | None:
         except pl.exceptions.PolarsError:  # not even the names of the columns can be read
             return f"the header {MISPLACED_QUOTE}"
         return _ragged_line(path, separator) or _misplaced_quote(path, separator) or _quote_within_field(path)
-    return _invalid_json(path) if suffix in JSON else None
+    return _invalid_json(path) if suffix in JSON_LINES else None
 
 
 def line_number(path: Path, row: int, header_row: int | None = None) -> int | None:

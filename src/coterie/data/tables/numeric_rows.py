@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from coterie.core.packages import required
 from coterie.data.tables.array_files import load_array
 from coterie.data.tables.read_errors import check_table_file, readable
 from coterie.data.tables.suffixes import ARRAYS
-from coterie.errors import InputError, ParameterError
+from coterie.errors import InputError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -25,6 +26,13 @@ class NamedRows(np.ndarray[Any, Any]):
     columns: list[str] | None = None
 
 
+def named(X: np.ndarray[Any, Any], columns: list[str] | None) -> NamedRows:
+    """The rows of an array with the names of its columns."""
+    rows = X.view(NamedRows)
+    rows.columns = columns
+    return rows
+
+
 def read(path: str | PathLike[str]) -> np.ndarray[Any, Any]:
     """The rows of a file on this machine; an .npy file is memory-mapped."""
     path = Path(path)
@@ -33,10 +41,8 @@ def read(path: str | PathLike[str]) -> np.ndarray[Any, Any]:
     if suffix in ARRAYS:
         with readable(path):
             return load_array(path, mmap_mode="r")
-    try:
+    with required(f"reading {path.suffix} needs one more package. Run: pip install polars"):
         from coterie.data.tables import scan
-    except ModuleNotFoundError as error:
-        raise ParameterError(f"reading {path.suffix} needs one more package. Run: pip install polars") from error
     table = scan.scan(path)
     if table.n_rows == 0:
         raise InputError(f"{path.name} has no rows.")
@@ -53,6 +59,4 @@ def collect(query: pl.LazyFrame) -> np.ndarray[Any, Any]:
 def _named(table: Scan) -> NamedRows:
     from coterie.data.tables import scan
 
-    rows = scan.matrix(table).view(NamedRows)
-    rows.columns = list(table.schema)
-    return rows
+    return named(scan.matrix(table), list(table.schema))

@@ -18,7 +18,7 @@ from coterie.data import temporary_arrays
 from coterie.data.tables import delimited_text, malformed_lines
 from coterie.data.tables.file_formats import FRAMES
 from coterie.data.tables.read_errors import STANDARD_INPUT, check_table_file, readable, table_name
-from coterie.data.tables.scan import ROWS, Scan, empty_columns, scan
+from coterie.data.tables.scan import ROWS, Scan, scan
 from coterie.data.tables.sql import is_database, read_sql
 from coterie.data.tables.suffixes import ARRAYS, BATCHED, BINARY, EXCEL, TEXT
 from coterie.data.tables.table_size import check_rows, frame_size
@@ -42,6 +42,7 @@ class Table(ABC):
     n_rows: int
     notes: tuple[str, ...]  # how the file was interpreted
     header_row: int | None = field(default=None, kw_only=True)  # as requested; None: found in the file
+    has_lines: bool = field(default=True, kw_only=True)  # whether rows begin at lines, if the file is a text file
 
     @property
     def name(self) -> str:
@@ -56,23 +57,27 @@ class Table(ABC):
     def columns(self) -> list[str]:
         return list(self.schema)
 
-    def line_number(self, row: int) -> int | None:
-        """The line of a text file, counted from 1, at which a row begins; None for other files."""
-        return malformed_lines.line_number(self.path, row, self.header_row)
+    def place_of(self, row: int) -> str:
+        """Where a row is, in words: the line of a text file at which it begins, or its number."""
+        line = malformed_lines.line_number(self.path, row, self.header_row) if self.has_lines else None
+        return f"{self.name}, " + (f"row {row:,} (from 0)" if line is None else f"line {line:,}")
 
     @cached_property
     def head(self) -> pl.DataFrame:
         """The first rows."""
         return next(self.batches(self.columns))
 
-    @property
-    @abstractmethod
+    @cached_property
     def empty_columns(self) -> frozenset[str]:
-        """Columns in which every value is missing."""
+        """Columns in which every value is missing: null or NaN."""
+        candidates = _without_values(self.head)
+        for batch in self.batches(candidates) if candidates else ():
+            candidates = [name for name in _without_values(batch) if name in candidates]
+        return frozenset(candidates)
 
-    @abstractmethod
     def column(self, name: str) -> pl.Series:
         """One column of all rows."""
+        return pl.concat(batch[name] for batch in self.batches([name]))
 
     @abstractmethod
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
@@ -86,9 +91,9 @@ class Table(ABC):
     def with_text(self, columns: Sequence[str]) -> "Table":
         """The table with the original text of these columns, also if it is numbers; the same for other files."""
 
-    @abstractmethod
     def allocate(self, shape: tuple[int, int], dtype: np.dtype[Any]) -> np.ndarray:
         """An uninitialised matrix for the rows, in memory or on disk."""
+        return np.empty(shape, dtype)
 
     def frame(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """These columns of all rows; by default all columns."""
@@ -101,10 +106,6 @@ class WholeTable(Table):
 
     raw: pl.DataFrame
     typed: pl.DataFrame
-
-    @cached_property
-    def empty_columns(self) -> frozenset[str]:
-        return frozenset(empty_columns(self.typed))
 
     def column(self, name: str) -> pl.Series:
         return self.typed[name]
@@ -123,16 +124,6 @@ class WholeTable(Table):
         )
         return replace(self, typed=typed, schema=dict(typed.schema))
 
-    def allocate(self, shape: tuple[int, int], dtype: np.dtype[Any]) -> np.ndarray:
-        return np.empty(shape, dtype)
-
-
-class QueryResult(WholeTable):
-    """The rows that a query returned, which are not lines of a file."""
-
-    def line_number(self, row: int) -> int | None:
-        return None
-
 
 @dataclass(frozen=True)
 class BatchedTable(Table):
@@ -140,13 +131,6 @@ class BatchedTable(Table):
 
     scan: Scan
     batch_rows: int
-
-    @property
-    def empty_columns(self) -> frozenset[str]:
-        return self.scan.empty_columns
-
-    def column(self, name: str) -> pl.Series:
-        return self.scan.column(name)
 
     def batches(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         return self._checked(self.scan.batches(columns, self.batch_rows))
@@ -217,6 +201,15 @@ def read(
     return table
 
 
+def _without_values(batch: pl.DataFrame) -> list[str]:
+    """Columns with no values other than null and NaN."""
+    return [
+        column.name
+        for column in batch
+        if (column.fill_nan(None) if column.dtype.is_float() else column).null_count() == batch.height
+    ]
+
+
 def _memory_needed(path: Path) -> float:
     """Upper bound of the bytes that a table takes, with the numbers and the matrix."""
     suffix, size = path.suffix.lower(), path.stat().st_size
@@ -226,7 +219,7 @@ def _memory_needed(path: Path) -> float:
 
 def _query(
     path: Path, batch_rows: int | None, sql: str | None, sheet: str | None, header_row: int | None
-) -> QueryResult:
+) -> WholeTable:
     """The result of a query; DuckDB reads text files and sheets as they are after cleaning."""
     if batch_rows is not None:
         raise ParameterError("--batch-rows is not for databases, whose rows are read as a whole: leave it out.")
@@ -240,7 +233,7 @@ def _query(
         frame = read_sql(path, sql)
     if frame.height == 0:
         raise InputError("the query returned no rows.")
-    return QueryResult(path, dict(frame.schema), frame.height, notes, frame, frame)
+    return WholeTable(path, dict(frame.schema), frame.height, notes, frame, frame, has_lines=False)
 
 
 def _read_whole(path: Path, sheet: str | None, header_row: int | None) -> WholeTable:

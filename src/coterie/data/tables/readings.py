@@ -130,13 +130,9 @@ def _date_part(dates: pl.Series, reading: Reading) -> pl.Series:
         return (pl.Series([reference], dtype=pl.Datetime("us")) - zone_free).dt.total_microseconds() / DAY
     cycle, _, wave = reading.part.partition("_")
     if cycle == "year":
-        days = zone_free.dt.ordinal_day() - 1 + _time_of_day(zone_free)
+        time_of_day = zone_free.dt.hour().cast(pl.Float64) / 24 + zone_free.dt.minute().cast(pl.Float64) / 1440
+        days = zone_free.dt.ordinal_day() - 1 + time_of_day
     else:
         days = (zone_free - pl.Series([EPOCH], dtype=pl.Datetime("us"))).dt.total_microseconds() / DAY
     angle = days * (2 * math.pi / CYCLES[cycle])
     return angle.sin() if wave == "sin" else angle.cos()
-
-
-def _time_of_day(dates: pl.Series) -> pl.Series:
-    """Fraction of the day."""
-    return dates.dt.hour().cast(pl.Float64) / 24 + dates.dt.minute().cast(pl.Float64) / 1440

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from queue import Queue
 from typing import Any
@@ -16,20 +16,15 @@ from coterie.data.tables import delimited_text, vector_columns
 from coterie.data.tables.array_files import array_frame, load_array
 from coterie.data.tables.delimited_text import FieldType
 from coterie.data.tables.file_formats import FRAMES
+from coterie.data.tables.lazy_frames import scanned
 from coterie.data.tables.read_errors import readable, unknown_suffix
 from coterie.data.tables.readings import present
-from coterie.data.tables.suffixes import TEXT
+from coterie.data.tables.suffixes import BINARY, JSON_LINES, TEXT
 from coterie.data.tables.written_numbers import DIGITS, split_numbers
 from coterie.errors import InputError
 
 ROWS = 100_000  # rows of a batch, if there are few columns
 VALUES = 1 << 22  # values of a batch, if there are many
-LAZY: dict[str, Callable[[Any], pl.LazyFrame]] = {
-    ".arrow": pl.scan_ipc,
-    ".feather": pl.scan_ipc,
-    ".ndjson": pl.scan_ndjson,
-    ".jsonl": pl.scan_ndjson,
-}
 HEAD = 1000  # cells of a column in which an amount is looked for
 CHOOSE = (
     "Or choose other columns: X=polars.scan_parquet(...).select(...), or scan_csv. Methods that know categories take "
@@ -62,11 +57,6 @@ class Scan:
                 else:
                     yield batch.with_columns(delimited_text.convert(column, types[column.name]) for column in batch)
 
-    def column(self, name: str) -> pl.Series:
-        """One column of all rows."""
-        parts = [batch[name] for batch in self.batches([name])]
-        return pl.concat(parts) if parts else pl.Series(name, dtype=self.schema[name])
-
     def with_text(self, columns: Sequence[str]) -> "Scan":
         """The table with the original text of these columns, also if it is numbers; the same for other files."""
         if self.field_types is None:
@@ -74,17 +64,6 @@ class Scan:
         text: dict[str, pl.DataType] = {name: pl.String() for name in columns}
         types = self.field_types | dict.fromkeys(columns, delimited_text.TEXT)
         return replace(self, schema=self.schema | text, field_types=types)
-
-    @cached_property
-    def empty_columns(self) -> frozenset[str]:
-        """Columns in which every value is missing."""
-        candidates = list(self.schema)
-        for batch in self.batches():
-            candidates = empty_columns(batch)
-            break
-        for batch in self.batches(candidates) if candidates else ():
-            candidates = [name for name in empty_columns(batch) if name in candidates]
-        return frozenset(candidates)
 
 
 def scan(path: Path, header_row: int | None = None) -> Scan:
@@ -95,11 +74,9 @@ def scan(path: Path, header_row: int | None = None) -> Scan:
             return _scan_text(path, header_row)
         if suffix == ".npy":
             return _scan_array(load_array(path, mmap_mode="r"), path)
-        if suffix == ".parquet":
-            return scan_frame(pl.scan_parquet(path, glob=False), path)
-        if suffix in LAZY:
-            with path.open("rb") as file:  # Polars would interpret some file names as patterns
-                return scan_frame(LAZY[suffix](file), path)
+        if suffix in (*BINARY, *JSON_LINES):
+            with scanned(path) as lazy:
+                return scan_frame(lazy, path)
         if suffix in FRAMES:
             frame = FRAMES[suffix](path)
             return Scan(
@@ -122,20 +99,12 @@ def scan_frame(lazy: pl.LazyFrame, path: Path | None = None) -> Scan:
         return Scan(vector_columns.flat_schema(schema, widths), n_rows, partial(_read_flat, lazy, schema, widths), path)
 
 
-def matrix(table: Scan, columns: Sequence[str] | None = None, rows: int | None = None) -> np.ndarray[Any, Any]:
-    """The columns as an array (n, d), float32 if all of them are; in memory if it fits, otherwise on disk."""
-    names = list(table.schema) if columns is None else list(columns)
-    schema = {name: table.schema[name] for name in names}
-    texts = [name for name, dtype in schema.items() if not (dtype.is_numeric() or dtype == pl.Boolean)]
-    dtype = frames.common_dtype(pl.DataFrame(schema=schema), _remedy(table, texts) if texts else CHOOSE)
-    values = temporary_arrays.empty((table.n_rows, len(names)), dtype)
-    stop = 0
-    for batch in table.batches(names, rows):
-        start, stop = stop, stop + batch.height
-        if stop > table.n_rows:
-            break
-        frames.copy_columns(batch, values[start:stop])
-    if stop != table.n_rows:
+def matrix(table: Scan) -> np.ndarray[Any, Any]:
+    """The rows as an array (n, d), float32 if all columns are; in memory if it fits, otherwise on disk."""
+    texts = [name for name, dtype in table.schema.items() if not (dtype.is_numeric() or dtype == pl.Boolean)]
+    dtype = frames.common_dtype(pl.DataFrame(schema=table.schema), _remedy(table, texts) if texts else CHOOSE)
+    values = temporary_arrays.empty((table.n_rows, len(table.schema)), dtype)
+    if not frames.copy_batches(table.batches(), values):
         raise InputError(
             f"the table had {table.n_rows} rows, and a different number when it was read again: did it change?"
         )
@@ -165,15 +134,6 @@ def _written_amount(table: Scan, texts: Sequence[str]) -> tuple[str, str] | None
             is_plain = cells.cast(pl.Float64, strict=False).is_not_null()
             return column.name, cells[int((~is_plain).arg_max() or 0)]
     return None
-
-
-def empty_columns(batch: pl.DataFrame) -> list[str]:
-    """Columns with no values other than null and NaN."""
-    return [
-        column.name
-        for column in batch
-        if (column.fill_nan(None) if column.dtype.is_float() else column).null_count() == batch.height
-    ]
 
 
 def batch_rows(n_columns: int) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from coterie.core.formatting import join_words
+from coterie.core.packages import required
 from coterie.data.tables.read_errors import check_file, first_line, readable
 from coterie.data.tables.suffixes import EXCEL, JSON_LINES, TEXT
 from coterie.data.tables.vector_columns import flatten
@@ -40,10 +41,8 @@ def read_sql(path: Path, query: str | None) -> pl.DataFrame:
         check_file(file)
         if address is None and file.suffix.lower() not in (*DATABASES, *FILES):
             raise ParameterError(f"--sql is for databases and {join_words(FILES, 'and')}; not for {file.suffix}.")
-    try:
+    with required('SQL needs one more package. Run: pip install "coterie[sql]"'):
         import duckdb
-    except ModuleNotFoundError as error:
-        raise ParameterError('SQL needs one more package. Run: pip install "coterie[sql]"') from error
     is_data = file is not None and address is None and file.suffix.lower() in FILES
     name = str(file) if file is not None and not is_data else ":memory:"
     try:

@@ -21,12 +21,11 @@ from coterie.data.tables.file_rows import (
     first_width,
     row_groups,
 )
-from coterie.data.tables.suffixes import TEXT
+from coterie.data.tables.lazy_frames import scanned
+from coterie.data.tables.suffixes import BINARY, JSON_LINES, TEXT
 from coterie.errors import InputError
 
-BINARY = (".parquet", ".arrow", ".feather")
-JSON = (".ndjson", ".jsonl")
-IN_PARTS = (*BINARY, *TEXT, *JSON, ".npy")
+IN_PARTS = (*BINARY, *TEXT, *JSON_LINES, ".npy")
 
 
 @dataclass(frozen=True)
@@ -117,7 +116,7 @@ def _open_in_parts(location: Location, version: Version) -> TableFile:
         remedy = "use cache='memory' or 'disk'" if location.path is not None else "copy it to this machine"
         formats = join_words([each for each in IN_PARTS if location.path is not None or each != ".npy"])
         raise InputError(f"files{where} are read in parts, which {formats} allow: {remedy}")
-    if suffix in (*TEXT, *JSON):
+    if suffix in (*TEXT, *JSON_LINES):
         with location.open() as file:
             index = text_index.index_delimited(file, suffix) if suffix in TEXT else text_index.index_json(file)
         n_rows, schema = int(index.rows[-1]), dict(index.schema)
@@ -129,7 +128,7 @@ def _open_in_parts(location: Location, version: Version) -> TableFile:
         table = scan.scan(location.path)
         return TableFile(location, version, table.schema, table.n_rows, ArrayRows())
     else:
-        with Polars.opened(location) as lazy:
+        with scanned(location.path) as lazy:
             schema, n_rows = dict(lazy.collect_schema()), lazy.select(pl.len()).collect().item()
         reader = Polars()
     widths = vector_columns.widths(schema, first_width(reader, location, version, n_rows))

@@ -57,7 +57,9 @@ def frame_size(path: Path) -> float:
     """Bytes of the table in a Parquet or Arrow file, by its footer; of lists by reading them."""
     import polars as pl
 
-    with _scanned(path) as lazy:
+    from coterie.data.tables.lazy_frames import scanned
+
+    with scanned(path) as lazy:
         schema = lazy.collect_schema()
         n_rows = int(lazy.select(pl.len()).collect(engine="streaming").item())
     nbytes = float(n_rows) * sum(map(_value_bytes, schema.values()))
@@ -67,14 +69,6 @@ def frame_size(path: Path) -> float:
         check_rows(path, n_rows, len(schema) + longest, float(COLUMN * longest))
         nbytes += nested
     return nbytes
-
-
-@contextmanager
-def _scanned(path: Path) -> Iterator[pl.LazyFrame]:
-    import polars as pl
-
-    with path.open("rb") as file:  # Polars would interpret some file names as patterns
-        yield pl.scan_parquet(file) if path.suffix.lower() == ".parquet" else pl.scan_ipc(file)
 
 
 def read_apart(module: str, path: Path, free: int, what: str, *words: str) -> bytes:
@@ -102,6 +96,8 @@ def _nested_size(path: Path) -> tuple[int, int]:
     """Elements of the longest list in a file, and bytes of all lists and records."""
     import polars as pl
 
+    from coterie.data.tables.lazy_frames import scanned
+
     sizes = [(0, 0)]
 
     def add(batch: pl.DataFrame) -> None:
@@ -110,7 +106,7 @@ def _nested_size(path: Path) -> tuple[int, int]:
             (max((n or 0 for row in lengths.iter_rows() for n in row), default=0), int(batch.estimated_size()))
         )
 
-    with _scanned(path) as lazy:
+    with scanned(path) as lazy:
         lazy.select(pl.selectors.by_dtype(pl.List, pl.Struct)).sink_batches(add)
     longest, nbytes = zip(*sizes, strict=True)
     return max(longest), sum(nbytes)

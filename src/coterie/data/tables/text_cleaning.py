@@ -157,7 +157,8 @@ def clean(text: str, cleaning: Cleaning, marks: Sequence[str] = DELIMITERS, noun
         del lines[1]
     if cleaning.repeated_header:
         lines, repeated = _without_repeats(lines, lines[0][1].rstrip("\r"))
-        notes.append(f"{noun} {repeated[0]:,} repeats the header{_and_others(repeated, noun)}: left out.")
+        others = f", and so do {len(repeated) - 1:,} more {noun}s" if len(repeated) > 1 else ""
+        notes.append(f"{noun} {repeated[0]:,} repeats the header{others}: left out.")
     if cleaning.words:
         lines = [(number, "\t".join(line.split())) for number, line in lines]
     if cleaning.trailing:
@@ -205,10 +206,6 @@ def _without_repeats(lines: list[tuple[int, str]], header: str) -> tuple[list[tu
         else:
             rows.append((number, line))
     return rows, repeated
-
-
-def _and_others(repeated: list[int], noun: str) -> str:
-    return "" if len(repeated) == 1 else f", and so do {len(repeated) - 1:,} more {noun}s"
 
 
 def _joined_names(lines: list[str], cleaning: Cleaning) -> list[str]:

@@ -1,4 +1,4 @@
-"""`choose_k` for time series: criteria in the metric of the estimator."""
+"""`choose_k` by the distances of all pairs: of time series, and of rows with missing values, which are ignored."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,9 +10,10 @@ import numpy as np
 from coterie.core.arrays import Array
 from coterie.core.protocols import parameters_of
 from coterie.data.memory import as_weights
+from coterie.data.row_sample import random_rows
 from coterie.distances import pairwise
 from coterie.distances.series import as_series, from_table
-from coterie.distances.soft_dtw import soft_kernels_for, soft_values
+from coterie.distances.soft_dtw import soft_values
 from coterie.distances.windows import as_window
 from coterie.errors import InputError, ParameterError
 from coterie.kmeans.metric_of_model import metric_of
@@ -20,7 +21,8 @@ from coterie.medoids.kmedoids import KMedoids
 from coterie.metrics.silhouette_labelings import silhouette_scores
 from coterie.selection.choose_k_criteria import MAX_DENSE_K, CriteriaRun, Effort
 from coterie.selection.criteria import Curve
-from coterie.selection.tendency import Tendency, row_sample
+from coterie.selection.tendency import Tendency, early_tendency
+from coterie.selection.votes import Vote, single_choice
 
 QUICK = ("tendency", "silhouette", "elbow", "prediction_strength")
 THOROUGH = (*QUICK, "stability", "dunn")
@@ -28,6 +30,8 @@ CELLS = {"quick": 8e6, "normal": 2e7, "thorough": 1e8}  # series times cells of 
 TEST_ROWS, TEST_KS = 100, (2, 3, 4, 5)  # series and numbers of clusters of the test for clusters
 MIN_ROWS = 60  # series, however long they are
 SOFT_COST = 50  # time of a soft-DTW value, as a multiple of that of DTW
+OBSERVED_ROWS = 4_000  # with missing values, whose distances are stored
+MIN_COMPLETE = 0.5  # share of the rows without missing values, from which on these stand for all rows
 PRECOMPUTED = KMedoids(metric="precomputed")
 
 
@@ -82,18 +86,41 @@ class SeriesRun(CriteriaRun):
             self.curves[name] = replace(self.sweep, X=self.distances, models=models).curve(name, random_state=0)
         return self.curves[name]
 
-    def tendency_test(self) -> Tendency | None:
-        if "tendency" not in self.results:
-            options = (max(5, self.effort.references // 4), self.n_jobs, self.rngs["tendency"])
-            has_test = self.distinct > TEST_KS[0]
-            self.results["tendency"] = series_tendency(self.estimator, self.X, *options) if has_test else None
-        result: Tendency | None = self.results["tendency"]
-        return result
+    def _tendency_test(self) -> Tendency | None:
+        options = (max(5, self.effort.references // 4), self.n_jobs, self.rngs["tendency"])
+        return series_tendency(self.estimator, self.X, *options) if self.distinct > TEST_KS[0] else None
 
     @cached_property
     def distances(self) -> Array:
         """Distances of all pairs of series, in the metric of the estimator."""
         return series_distances(self.estimator, self.X, self.n_jobs)
+
+
+class ObservedRun(SeriesRun):
+    """Fits to all observed values; distances are those in the columns in which both rows have a value."""
+
+    @cached_property
+    def distances(self) -> Array:
+        weights = metric_of(self.estimator).get("w")
+        rows = self.X if weights is None else self.X * np.sqrt(weights)
+        return pairwise(rows, metric="nan_euclidean", n_jobs=self.n_jobs)
+
+    def _tendency_test(self) -> Tendency | None:
+        """The test of the rows without missing values; None if most rows have some."""
+        complete = ~np.isnan(self.X).any(axis=1)
+        rows, w = self.X[complete], None if self.w is None else self.w[complete]
+        ks = [k for k in self.sweep.ks.tolist() if 2 <= k < len(np.unique(rows, axis=0))]
+        options = (self.effort.references, w, self.n_jobs, self.rngs["tendency"])
+        return early_tendency(rows, ks, *options) if ks and complete.mean() >= MIN_COMPLETE else None
+
+    def _vote(self, name: str, ks: Array) -> Vote:
+        """A criterion that some rows, or halves of the rows, have too few values for does not vote, and says so."""
+        if name == "tendency" and self.tendency_test() is None:
+            return single_choice(name, ks, None, "not computed: most rows have missing values")
+        try:
+            return super()._vote(name, ks)
+        except InputError as error:
+            return single_choice(name, ks, None, f"not computed: {error}")
 
 
 def series_tendency(
@@ -104,7 +131,7 @@ def series_tendency(
     These have the mean and the covariances of the series over time, and their lengths: Gaussian ones, and ones that
     are uniform along the principal axes.
     """
-    X = X[row_sample(len(X), TEST_ROWS, rng)]
+    X = X[random_rows(len(X), TEST_ROWS, rng)]
     lengths = np.count_nonzero(~np.isnan(X), axis=1)
     width = int(np.median(lengths))
     P = np.array([_stretched(row[:length], width) for row, length in zip(X, lengths, strict=True)])
@@ -152,18 +179,11 @@ def _padded(P: Array, lengths: Array, width: int) -> Array:
 def series_distances(estimator: Any, X: Array, n_jobs: int | None = None) -> Array:
     """Distances (n, n) of series that end in NaN: DTW, its smooth version, or Euclidean."""
     options = parameters_of(estimator)
-    metric = options.get("metric")
-    if "max_iter_barycenter" not in options:
+    if options.get("metric") != "softdtw":
         return pairwise(X, n_jobs=n_jobs, **metric_of(estimator))
-    if metric == "euclidean":
-        return pairwise(X, n_jobs=n_jobs)
-    if metric == "dtw":
-        return pairwise(X, metric="dtw", window=options["window"], n_jobs=n_jobs)
     series = from_table(np.ascontiguousarray(X, np.float64), 1)
     values = np.empty((len(series), len(series)))
-    soft_values(
-        soft_kernels_for(series, series), series, series, as_window(options["window"]), float(options["gamma"]), values
-    )
+    soft_values(series, series, as_window(options["window"]), float(options["gamma"]), values)
     own = np.diag(values)
     divergences = np.maximum(values - 0.5 * (own[:, None] + own), 0.0)
     return np.sqrt(0.5 * (divergences + divergences.T))
