@@ -113,7 +113,7 @@ def _made_neighbours(table: OpenTable, prepared: Prepared) -> bytes:
     chosen = rows[positions]
     weight = prepared.prepared.weight
     w = None if weight is None or not weight[chosen].any() else weight[chosen]
-    result = neighbour_map(pairwise(space[chosen]), chosen, w, 0)
+    result = neighbour_map(pairwise(space[chosen]), w)
     box = [bound for column in result.points.T for bound in span(column)]
     trust = result.trust
     note = (
