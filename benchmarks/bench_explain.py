@@ -7,9 +7,10 @@ ExKMC and ShallowTree (ExShallow) get the same clusters; they have no common mea
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -17,8 +18,9 @@ import coterie
 from benchmarks.choose_k_tables import SHARED, shared_rows, standardised
 from benchmarks.harness import Options, main
 from benchmarks.report import Result, Table
+from coterie.explanation import cost_ratio
 from coterie.explanation.columns import as_columns
-from coterie.explanation.cost_ratio import Cut, FindCut, Node, Rows, cheapest_cut, grow, leaves, tree_of_clusters
+from coterie.explanation.cost_ratio import Cut, Node, Rows, cheapest_cut, grow, leaves, tree_of_clusters
 from coterie.explanation.explain import search_sample
 from coterie.explanation.rule_search import binned
 
@@ -60,7 +62,7 @@ def fewest_mistakes(data: Rows, rows: np.ndarray, centers: np.ndarray) -> Cut | 
     return best
 
 
-def described_by_tree(X: np.ndarray, labels: np.ndarray, find_cut: FindCut) -> Description:
+def described_by_tree(X: np.ndarray, labels: np.ndarray, find_cut: Callable[..., Cut | None]) -> Description:
     """The tree of one leaf for each cluster that is grown with these cuts."""
     k = int(labels.max()) + 1
     rows, w = search_sample(labels, None, X.shape[1])
@@ -72,8 +74,9 @@ def described_by_tree(X: np.ndarray, labels: np.ndarray, find_cut: FindCut) -> D
         data[:] = [rows_of_tree]
         return find_cut(rows_of_tree, *node)
 
-    ratio, _ = tree_of_clusters(sample, columns, codes, w, [str(j) for j in range(k)], find_cut=recording)
-    tree = grow(data[0], find_cut)
+    with patch.object(cost_ratio, "cheapest_cut", recording):
+        ratio, _ = tree_of_clusters(sample, columns, codes, w, [str(j) for j in range(k)])
+        tree = grow(data[0])
     lengths = [len(bounds) for bounds in paths(tree, frozenset())]
     return Description(ratio, mean_f1(data[0].codes, leaves(data[0], tree)), float(np.mean(lengths)))
 

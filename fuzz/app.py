@@ -119,7 +119,7 @@ class App:
         require(done.wait(120), "the runs have not ended after two minutes")
 
     def close(self) -> None:
-        self.session.worker.cancel_all(self.session.live)
+        self.session.cancel_runs()
         self.wait()
         self.loader.close()
 

@@ -79,7 +79,7 @@ def test_a_click_changes_the_use_of_a_column_and_undo_and_reload_keep_what_was_d
     year.get_by_text("leave out").click()
     seen.wait(".column.ignored:has-text('year')")
     bill = seen.page.locator(".column", has_text="bill_length_mm")
-    with seen.page.expect_response("**/api/preparation"):
+    with seen.page.expect_response("**/api/columns"):
         bill.get_by_label("Transformation of bill_length_mm").select_option("log")
     seen.page.reload()
     seen.wait(".column.ignored:has-text('year')")

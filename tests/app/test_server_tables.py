@@ -294,7 +294,7 @@ def test_an_answer_that_was_computed_while_another_table_was_opened_is_not_sent(
     labels_of, shown = views.labels_of, penguins.workspace()["table"]["id"]
 
     def slow(session, **arguments):
-        session.open_demo("moons")
+        session.open({"demo": "moons"})
         return labels_of(session, **arguments)
 
     monkeypatch.setattr(views, "labels_of", slow)

@@ -87,7 +87,9 @@ def test_gaussian_mixtures_of_every_form_have_as_many_columns_as_components(stru
 def test_an_animation_ends_with_the_numbers_of_the_labels(algorithm, tmp_path):
     job = Job(FRAME, algorithm=algorithm, k=3)
     table = job_table(job, silent)
-    content = fit_job.cluster(job, table, prepare(table, job, ALGORITHMS[algorithm], silent), silent, recorded=True)
+    prepared = prepare(table, job, ALGORITHMS[algorithm], silent)
+    fit_and_choice = fit_job.fit_clusters(job, prepared, silent, recorded=True)
+    content = fit_job.describe(job, table, prepared, *fit_and_choice, silent)
     steps = content.fitted.recording.trace().steps
     assert steps[-1].labels.tolist() == content.labels.tolist() == BY_FIRST_ROWS
     rows = content.prepared.rows.X

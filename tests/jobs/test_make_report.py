@@ -248,3 +248,9 @@ def test_the_text_of_a_result_is_that_of_the_terminal():
 def test_a_frame_without_rows_is_an_error():
     with pytest.raises(InputError, match="the data frame has no rows"):
         Job(FRAME.head(0), k=3).run()
+
+
+@pytest.mark.parametrize("option", ["scale", "missing", "map"])
+def test_unknown_choices_are_errors(option):
+    with pytest.raises(ParameterError, match=f"{option} must be one of .*; got 'other'"):
+        make_report(X, TRUTH, **{option: "other"})

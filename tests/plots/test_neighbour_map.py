@@ -16,7 +16,7 @@ pytest.importorskip("matplotlib")
 
 Y = np.arange(90) % 6
 X = np.random.default_rng(0).normal(size=(90, 12)) + 5 * np.eye(12)[Y]
-MAP = neighbour_map(pairwise(X), np.arange(90))
+MAP = neighbour_map(pairwise(X))
 
 
 def test_trustworthiness_is_that_of_scikit_learn():
@@ -59,19 +59,19 @@ def test_principal_coordinates_of_euclidean_distances_are_principal_axes():
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_the_map_does_not_depend_on_threads(threads):
     with threadpool_limits(limits=threads):
-        result = neighbour_map(pairwise(X, n_jobs=threads), np.arange(90))
+        result = neighbour_map(pairwise(X, n_jobs=threads))
     np.testing.assert_array_equal(result.points, MAP.points)
 
 
 @pytest.mark.parametrize("rows", [X[:4], np.zeros((20, 3))])
 def test_too_few_or_equal_rows_have_no_map(rows):
     with pytest.raises(InputError, match="map='axes'"):
-        neighbour_map(pairwise(rows), np.arange(len(rows)))
+        neighbour_map(pairwise(rows))
 
 
 def test_duplicates_and_a_far_row_are_no_problem():
     rows = np.concatenate([np.repeat(X[:10], 4, axis=0), [[1e9] * 12]])
-    result = neighbour_map(pairwise(rows), np.arange(41))
+    result = neighbour_map(pairwise(rows))
     assert np.isfinite(result.points).all()
     assert 0.5 < result.trust.trustworthiness <= 1
 
@@ -107,11 +107,11 @@ def test_auto_draws_a_neighbour_map_only_if_two_axes_show_little():
 def test_the_metric_of_the_model_is_used():
     model = KMedoids(3, metric="manhattan", random_state=0).fit(X)
     shown = plots.ClustersDisplay.from_estimator(model, X, map="neighbours")
-    expected = neighbour_map(pairwise(X, metric="manhattan"), np.arange(90))
+    expected = neighbour_map(pairwise(X, metric="manhattan"))
     np.testing.assert_array_equal(shown.cloud.points, expected.points)
     series = TimeSeriesKMeans(2, random_state=0).fit(X)
     warped = plots.ClustersDisplay.from_estimator(series, X, map="neighbours")
-    expected = neighbour_map(pairwise(X, metric="dtw"), np.arange(90))
+    expected = neighbour_map(pairwise(X, metric="dtw"))
     np.testing.assert_array_equal(warped.cloud.points, expected.points)
 
 
@@ -122,7 +122,7 @@ def test_precomputed_distances_are_drawn_as_distances():
     np.testing.assert_array_equal(shown.cloud.points, principal_coordinates(D))
     assert shown.cloud.axes == ["principal coordinate 1", "principal coordinate 2"]
     near = plots.ClustersDisplay.from_estimator(model, D, map="auto")
-    np.testing.assert_array_equal(near.cloud.points, neighbour_map(D, np.arange(90)).points)
+    np.testing.assert_array_equal(near.cloud.points, neighbour_map(D).points)
 
 
 def test_weights_of_zero_leave_rows_out_of_distances():

@@ -34,7 +34,6 @@ SUMMARIES = {
     "kmeans-dtw": "K-means of time series that may be shifted in time.",
     "kmedoids-dtw": "K-medoids of time series that may be shifted in time.",
 }
-Choices = dict[str, tuple[str, ...]]  # by algorithm
 METRICS = ("euclidean", "manhattan", "chebyshev", "cosine", "canberra", "braycurtis")
 # Title, type, choices, minimum and help of the options, by their names on the command line.
 OPTION_VIEWS: dict[str, tuple[str, str, tuple[str, ...] | None, float | None, str]] = {
@@ -58,11 +57,9 @@ OPTION_VIEWS: dict[str, tuple[str, str, tuple[str, ...] | None, float | None, st
     "min_samples": ("Neighbours", "int", None, 1, "Rows in the neighbourhood of a core row, itself included."),
     "min_cluster_size": ("Smallest cluster", "int", None, 2, "Rows in a cluster, at least."),
 }  # fmt: skip
-METRIC_CHOICES: Choices = {"kmedians": ("l1", "l2"), "kmeans-dtw": ("dtw", "softdtw", "euclidean")}
-COVARIANCES: Choices = {"bayes-gmm": ("full", "tied", "diag", "spherical")}
-BY_ALGORITHM: dict[str, Choices] = {
-    "metric": METRIC_CHOICES,
-    "covariance": COVARIANCES,
+BY_ALGORITHM: dict[str, dict[str, tuple[str, ...]]] = {  # choices of an option that other algorithms do not have
+    "metric": {"kmedians": ("l1", "l2"), "kmeans-dtw": ("dtw", "softdtw", "euclidean")},
+    "covariance": {"bayes-gmm": ("full", "tied", "diag", "spherical")},
 }
 MOST_STARTS, LARGEST = 100_000, 1_000_000_000  # of `n_init`, and of other options
 

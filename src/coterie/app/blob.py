@@ -27,10 +27,3 @@ def blob(header: dict[str, Any], arrays: dict[str, Array]) -> bytes:
     text = json.dumps({**header, "arrays": entries}, allow_nan=False).encode()
     text += b" " * (-(HEADER_LENGTH.itemsize + len(text)) % ALIGNMENT)
     return b"".join([np.array(len(text), HEADER_LENGTH).tobytes(), text, *parts])
-
-
-def label_codes(labels: Array, k: int) -> Array:
-    """Labels of `k` clusters as bytes, or as 16-bit integers of many clusters; the largest code is no cluster."""
-    dtype = np.dtype(np.uint8) if k < 255 else np.dtype(np.uint16)
-    codes: Array = np.where(labels < 0, np.iinfo(dtype).max, labels).astype(dtype)
-    return codes

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from coterie.app.state import Run
 from coterie.core.progress import silent
 from coterie.jobs import fit_job
 from coterie.jobs.fit_job import ClusteredTable
+from coterie.jobs.labelled_table import NewColumns
 from coterie.plots.display import plain
 from coterie.plots.silhouette_display import SilhouetteDisplay
 from coterie.report.build import profiles, reliability
@@ -31,7 +33,11 @@ def chart_of(session: Session, run: str, name: str) -> str:
     """A chart of a run by its name."""
     outcome, known = session.outcome(run), session.run(run)
     try:
-        return in_page(str(CHARTS[name](session, known, outcome)), outcome.prepared.prepared.table.columns)
+        if name in SECTIONS:  # for which the whole report is computed
+            drawn = SECTIONS[name](session.report(known, outcome))
+        else:
+            drawn = CHARTS[name](named_content(known, outcome))
+        return in_page(str(drawn), outcome.prepared.prepared.table.columns)
     except NotAvailable as error:
         return str(tag("p", str(error), cls="muted"))
 
@@ -39,28 +45,23 @@ def chart_of(session: Session, run: str, name: str) -> str:
 def report_of(session: Session, run: Run, outcome: Outcome) -> Report:
     """All data of the report of a run; it is computed at the first call, and kept with the outcome."""
     content = named_content(run, outcome)
-    job = job_of(run, session.open_table().path, names=_names(run, content))
+    job = job_of(run, session.open_table().path, names=tuple(content.names or ()))
     return fit_job.fit_report(job, content, None, silent)
 
 
 def named_content(run: Run, outcome: Outcome) -> ClusteredTable:
-    """The clusters with the names that the user gave."""
-    content = outcome.content
-    if content is None:
-        raise NotAvailable("This run compares numbers of clusters: open one of them.")
+    """The clusters with the names that the user gave, also in the new columns of the table."""
+    content = outcome.clusters
     if not run.names:
         return content
-    names = names_of(run, content.result.k)
+    names, rows = names_of(run, content.result.k), content.prepared.rows
     clusters = tuple(replace(each, name=names[each.label]) for each in content.clusters)
-    return replace(content, clusters=clusters, names=names, result=replace(content.result, clusters=clusters))
+    columns = NewColumns(partial(content.fitted.columns, rows.model_input, names=names), rows.n)
+    result = replace(content.result, clusters=clusters)
+    return replace(content, clusters=clusters, names=names, columns=columns, result=result)
 
 
-def _names(run: Run, content: ClusteredTable) -> tuple[str, ...]:
-    return tuple(names_of(run, content.result.k)) if run.names else ()
-
-
-def _silhouettes(session: Session, run: Run, outcome: Outcome) -> Any:
-    content = named_content(run, outcome)
+def _silhouettes(content: ClusteredTable) -> Any:
     display = content.measured
     if not isinstance(display, SilhouetteDisplay):
         raise NotAvailable(f"No silhouettes: {in_page(display.reason)}.")
@@ -73,8 +74,7 @@ def _silhouettes(session: Session, run: Run, outcome: Outcome) -> Any:
     return joined(drawn, areas(plain(certainty), CERTAINTY)) if certainty else drawn
 
 
-def _profiles(session: Session, run: Run, outcome: Outcome) -> Any:
-    content = named_content(run, outcome)
+def _profiles(content: ClusteredTable) -> Any:
     names = [one.display_name for one in content.clusters]
     codes = _codes(content)
     averages = profiles.means(content.members, codes, content.clusters, names)
@@ -85,8 +85,7 @@ def _profiles(session: Session, run: Run, outcome: Outcome) -> Any:
     return joined(*parts, *(shares(plain(each)) for each in categories))
 
 
-def _convergence(session: Session, run: Run, outcome: Outcome) -> Any:
-    content = named_content(run, outcome)
+def _convergence(content: ClusteredTable) -> Any:
     display = convergence_of(None if content.fitted.model is None else content.fitted)
     text = display.reason if isinstance(display, Absent) else text_without_curve(plain(display))
     if text is not None:
@@ -94,20 +93,17 @@ def _convergence(session: Session, run: Run, outcome: Outcome) -> Any:
     return convergence(plain(display))
 
 
-def _section(render: Callable[[Report], Any]) -> Callable[[Session, Run, Outcome], Any]:
-    """A section of the report, for which the whole report is computed."""
-    return lambda session, run, outcome: render(session.report(run, outcome))
-
-
 def _codes(content: ClusteredTable) -> Any:
     return np.searchsorted([one.label for one in content.clusters], content.labels)
 
 
-CHARTS: dict[str, Callable[[Session, Run, Outcome], Any]] = {
+CHARTS: dict[str, Callable[[ClusteredTable], Any]] = {
     "silhouettes": _silhouettes,
     "profiles": _profiles,
     "convergence": _convergence,
-    "reliability": _section(reliability_section.reliability),
-    "checks": _section(diagnosis.diagnosis),
-    "cards": _section(cards.cards),
+}
+SECTIONS: dict[str, Callable[[Report], Any]] = {
+    "reliability": reliability_section.reliability,
+    "checks": diagnosis.diagnosis,
+    "cards": cards.cards,
 }

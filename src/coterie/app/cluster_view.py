@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from coterie.app.column_bins import MISSING, most_frequent, number_bins, numbers_of
+from coterie.app.column_bins import MISSING, number_bins, numbers_of
 from coterie.app.column_view import CATEGORICAL
 from coterie.app.execution import Outcome
 from coterie.app.failures import NotAvailable
@@ -15,6 +15,7 @@ from coterie.app.session import Session
 from coterie.app.views import row_silhouettes
 from coterie.core.arrays import Array
 from coterie.data.row_sample import sample_rows
+from coterie.jobs.info import value_counts
 from coterie.plots.display import plain
 
 EXAMPLES = 10  # typical and untypical rows
@@ -77,7 +78,7 @@ def _numbers(column: pl.Series, is_member: Array) -> dict[str, Any] | None:
 
 
 def _categories(column: pl.Series, is_member: Array) -> dict[str, Any] | None:
-    counts = most_frequent(column) if column.dtype.base_type() in CATEGORICAL else None
+    counts = value_counts(column) if column.dtype.base_type() in CATEGORICAL else None
     if counts is None or counts.height > 2 * MAX_CATEGORIES:
         return None
     labels, texts = counts["value"].head(MAX_CATEGORIES).to_list(), column.cast(pl.String)

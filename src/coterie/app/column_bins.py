@@ -1,4 +1,4 @@
-"""Values of a column for histograms and filters: the bins of numbers, and the most frequent texts."""
+"""Numbers of a column, and their bins for histograms and filters."""
 
 import numpy as np
 import polars as pl
@@ -31,9 +31,3 @@ def number_bins(values: Array, n_bins: int) -> tuple[Array, Array]:
     codes = np.full(len(values), MISSING, np.uint8)
     codes[present] = np.clip((known - low) / (high - low) * n_bins, 0, n_bins - 1)
     return codes, bounds
-
-
-def most_frequent(column: pl.Series) -> pl.DataFrame:
-    """The texts of a column (``value``) with their ``count``, the most frequent first."""
-    texts = column.drop_nulls().cast(pl.String).alias("value")
-    return texts.value_counts().sort(["count", "value"], descending=[True, False])

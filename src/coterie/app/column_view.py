@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from coterie.app.column_bins import MISSING, most_frequent, number_bins, numbers_of
+from coterie.app.column_bins import MISSING, number_bins, numbers_of
 from coterie.app.preparation_options import default_use, role_of
 from coterie.app.state import AUTO, CATEGORY, NUMBER, State
 from coterie.data.tables.converted_table import ConvertedTable
 from coterie.data.tables.reader import Table
 from coterie.data.tables.readings import DESCRIPTIONS, Reading
-from coterie.jobs.info import describe_column
+from coterie.jobs.info import describe_column, value_counts
 from coterie.machine import thread_count
 from coterie.plots.display import plain
 from coterie.preparation.column_selection import EXCLUDED, MAX_ONE_HOT, ROW_NAMES, ROW_WEIGHTS, reason_to_skip
@@ -74,7 +74,7 @@ def histogram(column: pl.Series, shown: Callable[[float], Any]) -> dict[str, Any
             return None
         counts = np.bincount(codes[codes != MISSING], minlength=BINS)
         return {"counts": counts.tolist(), "low": shown(float(bounds[0])), "high": shown(float(bounds[-1]))}
-    most = most_frequent(column).head(MOST_FREQUENT) if column.dtype.base_type() in CATEGORICAL else pl.DataFrame()
+    most = value_counts(column).head(MOST_FREQUENT) if column.dtype.base_type() in CATEGORICAL else pl.DataFrame()
     if most.is_empty():
         return None
     return {"counts": most["count"].to_list(), "labels": [text[:MAX_TEXT] for text in most["value"]]}
@@ -111,28 +111,17 @@ def _view(
         "reading": None if reading is None else f"{original} read as {DESCRIPTIONS[reading.kind]}",
         "as": CATEGORY if is_category or choice.get("as") == CATEGORY else NUMBER if column.is_number else CATEGORY,
         "transform": transform, "transform_auto": choice.get("transform", AUTO) == AUTO,
-        "choices": {"roles": _roles(column), "as": _uses(column), "transforms": _transforms(column)},
+        "choices": _choices(column),
     }  # fmt: skip
 
 
-def _roles(column: Column) -> list[str]:
-    if column.info.kind == "empty":
-        return ["ignored"]
-    return ["feature", "ignored", "id", *(["weight"] if _is_weight(column) else [])]
-
-
-def _is_weight(column: Column) -> bool:
-    return column.info.kind == "numeric" and column.info.least is not None and column.info.least >= 0
-
-
-def _uses(column: Column) -> list[str]:
+def _choices(column: Column) -> dict[str, list[str]]:
+    """The choices of the user for a column."""
+    info, least = column.info, column.info.least
+    roles = ["ignored"] if info.kind == "empty" else ["feature", "ignored", "id"]
+    roles += ["weight"] if info.kind == "numeric" and least is not None and least >= 0 else []
     uses = [NUMBER] if column.is_number else []
-    return [*uses, *([CATEGORY] if 0 < column.info.distinct <= MAX_ONE_HOT else [])]
-
-
-def _transforms(column: Column) -> list[str]:
-    least = column.info.least
-    if not column.is_number or least is None:
-        return [AUTO, NO_TRANSFORM]
-    valid = [name for name, each in TRANSFORMS.items() if bool(each.is_valid(np.array(least)))]
-    return [AUTO, NO_TRANSFORM, *valid]
+    uses += [CATEGORY] if 0 < info.distinct <= MAX_ONE_HOT else []
+    valid = TRANSFORMS.items() if column.is_number and least is not None else ()
+    transforms = [name for name, each in valid if bool(each.is_valid(np.array(least)))]
+    return {"roles": roles, "as": uses, "transforms": [AUTO, NO_TRANSFORM, *transforms]}

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from coterie.app.blob import blob
-from coterie.app.failures import FieldError, NotAvailable
+from coterie.app.failures import FieldError
 from coterie.app.session import Session
 from coterie.core.arrays import Array
 from coterie.metrics import adjusted_mutual_info_score, adjusted_rand_score, matched_confusion
@@ -16,7 +16,7 @@ MAX_ROWS = 1000  # rows that moved, in an answer
 
 def compare(session: Session, a: str, b: str) -> dict[str, Any]:
     """Agreement of two runs, on the rows that are in a cluster of both; clusters are matched one to one."""
-    before, after = _labels(session, a), _labels(session, b)
+    before, after = (session.outcome(run).clusters.result.labels for run in (a, b))
     in_both = _in_both(before, after)
     x, y = before[in_both], after[in_both]
     confusion = matched_confusion(x, y)
@@ -31,7 +31,7 @@ def compare(session: Session, a: str, b: str) -> dict[str, Any]:
 
 def moved_rows(session: Session, a: str, b: str) -> bytes:
     """A byte for each displayed row: 1 if it is in another cluster."""
-    moved = _moved(_labels(session, a), _labels(session, b))[session.open_table().displayed]
+    moved = _moved(*(session.outcome(run).clusters.result.labels for run in (a, b)))[session.open_table().displayed]
     return blob({"a": a, "b": b, "m": len(moved)}, {"moved": moved.astype(np.uint8)})
 
 
@@ -51,10 +51,3 @@ def _in_both(before: Array, after: Array) -> Array:
     if not in_both.any():
         raise FieldError("No row is in a cluster of both runs.", "run", 409)
     return in_both
-
-
-def _labels(session: Session, run_id: str) -> Array:
-    content = session.outcome(run_id).content
-    if content is None:
-        raise NotAvailable("This run compares numbers of clusters: open one of them.")
-    return content.result.labels

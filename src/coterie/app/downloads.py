@@ -3,14 +3,12 @@
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from coterie.app.charts import named_content
-from coterie.app.execution import Outcome, job_of
+from coterie.app.execution import job_of
 from coterie.app.failures import FieldError
-from coterie.app.run_views import names_of
 from coterie.app.session import Session
 from coterie.app.state import Run
 from coterie.app.store import SUFFIX
@@ -18,7 +16,6 @@ from coterie.core.progress import silent
 from coterie.jobs import Job, fit_job
 from coterie.jobs.command_line import command_line
 from coterie.jobs.fit_job import ClusteredTable
-from coterie.jobs.labelled_table import NewColumns
 from coterie.report.html import Absent, as_html
 
 TEXT, BINARY = "text/plain; charset=utf-8", "application/octet-stream"
@@ -54,19 +51,9 @@ def _download(session: Session, kind: str, run_id: str | None) -> Download:
     if run_id is None:
         raise FieldError("There is no run to export: start one first.", "run", 409)
     run, outcome = session.run(run_id), session.outcome(run_id)
-    content = with_names(run, outcome)
+    content = named_content(run, outcome)
     job = job_of(run, session.open_table().path, names=tuple(content.names or ()))
     return EXPORTS[kind](session, run, job, content)
-
-
-def with_names(run: Run, outcome: Outcome) -> ClusteredTable:
-    """The clusters, with the names that the user gave also in the column of names."""
-    content = named_content(run, outcome)
-    if not run.names:
-        return content
-    rows = content.prepared.rows
-    compute = partial(content.fitted.columns, rows.model_input, names=names_of(run, content.result.k))
-    return replace(content, columns=NewColumns(compute, rows.n))
 
 
 def _written(name: str, option: str) -> Callable[[Session, Run, Job, ClusteredTable], Download]:
@@ -102,7 +89,7 @@ def _python(session: Session, run: Run, job: Job, content: ClusteredTable) -> Do
 
 
 def _merged_python(session: Session, run: Run, job: Job) -> Download:
-    parent = session.run_of_any_state(run.parent or "")
+    parent = session.run(run.parent or "", of_any_state=True)
     content = named_content(parent, session.outcome(parent.id))
     before = _python(session, parent, job_of(parent, job.path), content)
     if before.reason is not None:

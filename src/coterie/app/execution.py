@@ -8,7 +8,7 @@ import numpy as np
 
 from coterie.algorithms import algorithm_of
 from coterie.app.blob import MAX_CLUSTERS
-from coterie.app.failures import FieldError
+from coterie.app.failures import FieldError, NotAvailable
 from coterie.app.open_table import OpenTable, Prepared
 from coterie.app.preparation_options import options_for
 from coterie.app.state import Run
@@ -37,6 +37,13 @@ class Outcome:
     content: ClusteredTable | None = None
     comparison: ChoiceResult | None = None  # of a run that only compares numbers of clusters
     details: ChooseK | None = None
+
+    @property
+    def clusters(self) -> ClusteredTable:
+        """The clusters; an error if there are none."""
+        if self.content is None:
+            raise NotAvailable("This run compares numbers of clusters: open one of them.")
+        return self.content
 
     @property
     def choice(self) -> Choice | None:
@@ -82,25 +89,21 @@ def execute(run: Run, table: OpenTable, parent: Outcome | None, callback: Callba
     What describes a result is not interrupted.
     """
     prepared = table.prepared(run.preparation, run.algorithm, callback)
-    job = None if run.kind == "choose" else job_of(run, table.path)
-    if job is None:
+    if run.kind == "choose":
+        choose_job = choose_job_of(run, table.path)
         with interrupt.listening():
-            comparison, details = choose_k_job.evaluate(
-                choose_job_of(run, table.path), table.table, prepared.prepared, callback
-            )
+            comparison, details = choose_k_job.evaluate(choose_job, table.table, prepared.prepared, callback)
         return Outcome(prepared, None, comparison, details)
+    job = job_of(run, table.path)
     if run.kind == "merge" and parent is not None and parent.content is not None:
         return Outcome(prepared, merged(run, job, parent.content, callback))
-    quick = _quick_fit(run, job, parent, prepared)
-    fit_and_choice: tuple[FittedModel, Choice | None, ChooseK | None]
+    quick = _quick_fit(run, parent, prepared)
     if quick is not None:
-        fit_and_choice = quick, None, None
+        content = fit_job.describe(job, table.table, prepared.prepared, quick, None, None, callback)
     else:
         with interrupt.listening():
-            fit_and_choice = fit_job.fit_clusters(
-                job, prepared.prepared, callback, recorded=is_watchable(run.algorithm)
-            )
-    content = fit_job.describe(job, table.table, prepared.prepared, *fit_and_choice, callback)
+            fitted = fit_job.fit_clusters(job, prepared.prepared, callback, recorded=is_watchable(run.algorithm))
+        content = fit_job.describe(job, table.table, prepared.prepared, *fitted, callback)
     if content.result.k > MAX_CLUSTERS:
         raise InputError(f"{content.result.k:,} clusters were found, and the app shows at most {MAX_CLUSTERS:,}.")
     return Outcome(prepared, content, details=content.details)
@@ -129,7 +132,7 @@ def merged(run: Run, job: Job, parent: ClusteredTable, callback: Callback) -> Cl
     return fit_job.describe(job, parent.table, parent.prepared, fitted, None, None, callback, n_clusters)
 
 
-def _quick_fit(run: Run, job: Job, parent: Outcome | None, prepared: Prepared) -> FittedModel | None:
+def _quick_fit(run: Run, parent: Outcome | None, prepared: Prepared) -> FittedModel | None:
     """The fit that another run has made already: one K of a sweep, or another cut of a tree; None if there is none."""
     if parent is None:
         return None

@@ -16,7 +16,7 @@ from coterie.distances import pairwise
 from coterie.plots.animation import histogram_points
 from coterie.plots.neighbour_map import LITTLE, ROWS, neighbour_map
 from coterie.web import inner_range, span
-from coterie.web.packing import STEPS
+from coterie.web.packing import STEPS, value_steps
 
 KINDS = ("axes", "columns", "neighbours")
 NOWHERE = STEPS  # both coordinates of a row that is not on the map
@@ -32,37 +32,30 @@ class Axes:
     box: list[float]
     share: float | None
 
-    def centers(self, centers: Array) -> Array:
-        """Positions of centers (k, 2), from 0 to 1 in the box."""
+    def positions(self, centers: Array, height: float) -> Array:
+        """Positions of centers (k, 2); on the axis of a single column all have the same height."""
         points = centers @ self.A + self.b
+        return points if points.shape[1] == 2 else np.column_stack([points, np.full(len(points), height)])
+
+    def in_box(self, centers: Array) -> Array:
+        """Positions of centers (k, 2), from 0 to 1 in the box."""
         x0, x1, y0, y1 = self.box
-        if points.shape[1] == 1:
-            points = np.column_stack([points, np.full(len(points), (y0 + y1) / 2)])
-        unit: Array = (points - [x0, y0]) / [x1 - x0, y1 - y0]
+        unit: Array = (self.positions(centers, (y0 + y1) / 2) - [x0, y0]) / [x1 - x0, y1 - y0]
         return unit
 
 
-def axes_map(table: OpenTable, prepared: Prepared) -> bytes:
-    """The displayed rows on the first two principal axes, or on the columns if there are one or two."""
-    return _axes_and_map(table, prepared)[1]
+def axes_and_map(table: OpenTable, prepared: Prepared) -> tuple[Axes, bytes]:
+    """The first two principal axes, or the columns if there are one or two; and the displayed rows on them."""
 
+    def compute() -> tuple[Axes, bytes]:
+        axes, points = _projected(table, prepared)
+        header = {
+            "kind": "axes", "axes": axes.names, "box": axes.box, "share": axes.share, "title": None,
+            "note": _axes_note(prepared, axes),
+        }  # fmt: skip
+        return axes, _packed(table, prepared, points, axes.box, header)
 
-def principal_axes(table: OpenTable, prepared: Prepared) -> Axes:
-    """The axes of `axes_map`."""
-    return _axes_and_map(table, prepared)[0]
-
-
-def _axes_and_map(table: OpenTable, prepared: Prepared) -> tuple[Axes, bytes]:
-    return prepared.once("axes", lambda: _made_axes(table, prepared))
-
-
-def _made_axes(table: OpenTable, prepared: Prepared) -> tuple[Axes, bytes]:
-    axes, points = _projected(table, prepared)
-    header = {
-        "kind": "axes", "axes": axes.names, "box": axes.box, "share": axes.share, "title": None,
-        "note": _axes_note(prepared, axes),
-    }  # fmt: skip
-    return axes, _packed(table, prepared, points, axes.box, header)
+    return prepared.once("axes", compute)
 
 
 def _projected(table: OpenTable, prepared: Prepared) -> tuple[Axes, Array]:
@@ -113,7 +106,7 @@ def _made_neighbours(table: OpenTable, prepared: Prepared) -> bytes:
     chosen = rows[positions]
     weight = prepared.prepared.weight
     w = None if weight is None or not weight[chosen].any() else weight[chosen]
-    result = neighbour_map(pairwise(space[chosen]), chosen, w, 0)
+    result = neighbour_map(pairwise(space[chosen]), w)
     box = [bound for column in result.points.T for bound in span(column)]
     trust = result.trust
     note = (
@@ -121,13 +114,8 @@ def _made_neighbours(table: OpenTable, prepared: Prepared) -> bytes:
         "the map are among the nearest in the data. Distances between groups, and their sizes, mean nothing here."
     )
     header = {
-        "kind": "neighbours",
-        "axes": ["x", "y"],
-        "box": box,
-        "share": None,
-        "title": "Neighbour map",
-        "note": note,
-    }
+        "kind": "neighbours", "axes": ["x", "y"], "box": box, "share": None, "title": "Neighbour map", "note": note,
+    }  # fmt: skip
     return _packed(table, prepared, result.points, box, header, positions)
 
 
@@ -136,7 +124,8 @@ def _packed(
     positions: Array | None = None,
 ) -> bytes:  # fmt: skip
     is_missing = np.isnan(points[:, 0])
-    x, y = (_steps(points[:, i], box[2 * i], box[2 * i + 1]) for i in (0, 1))
+    places = np.where(is_missing[:, None], box[::2], points)
+    x, y = (value_steps(places[:, i], box[2 * i], box[2 * i + 1]) for i in (0, 1))
     x[is_missing] = y[is_missing] = NOWHERE
     arrays = {"x": x, "y": y}
     if len(table.displayed) < table.table.n_rows:
@@ -149,16 +138,6 @@ def _packed(
         "key": prepared.key,
     }  # fmt: skip
     return blob(header, arrays)
-
-
-def _steps(values: Array, low: float, high: float) -> Array:
-    """Steps of 16 bits over the box; the first and the last one are rows beyond it, as in maps of reports."""
-    with np.errstate(invalid="ignore"):
-        unit = np.nan_to_num((values - low) / (high - low))
-        is_inside = (unit >= 0) & (unit <= 1)
-        steps = np.rint(np.clip(unit, 0, 1) * STEPS)
-    codes: Array = np.where(is_inside, np.clip(steps, 1, STEPS - 1), steps).astype(np.uint16)
-    return codes
 
 
 def _numbers(table: OpenTable, name: str) -> Array:

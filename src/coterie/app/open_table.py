@@ -15,7 +15,7 @@ import polars as pl
 
 from coterie.algorithms import algorithm_of
 from coterie.app.blob import blob
-from coterie.app.column_bins import MISSING, most_frequent, number_bins, numbers_of
+from coterie.app.column_bins import MISSING, number_bins, numbers_of
 from coterie.app.column_view import Column, describe_columns
 from coterie.app.failures import FieldError
 from coterie.app.preparation_options import options_for
@@ -23,7 +23,7 @@ from coterie.core.arrays import Array
 from coterie.core.progress import Callback, silent
 from coterie.data.row_sample import sample_rows
 from coterie.data.tables.reader import read
-from coterie.jobs.info import readable_columns
+from coterie.jobs.info import readable_columns, value_counts
 from coterie.preparation import PreparationOptions
 from coterie.preparation.fit_preparation import PreparedTable, prepare
 from coterie.report.build.feature_space import FeatureSpace, feature_space
@@ -183,7 +183,7 @@ class OpenTable:
 def _category_codes(column: pl.Series) -> tuple[list[str], Array]:
     """The most frequent values and their numbers; all others are the last category."""
     texts = (column if not column.dtype.is_nested() else column.map_elements(str, pl.String)).cast(pl.String)
-    counts = most_frequent(texts)
+    counts = value_counts(texts)
     labels: list[str] = counts["value"].head(MAX_LABELS).to_list()
     codes = texts.replace_strict(labels, range(len(labels)), default=len(labels), return_dtype=pl.UInt8)
     shown = [label[:MAX_CELL] for label in labels] + (["other"] if counts.height > len(labels) else [])

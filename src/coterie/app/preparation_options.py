@@ -81,8 +81,5 @@ def role_of(name: str, state: State, is_used: bool, reason: str | None) -> str:
         return chosen
     if is_used:
         return "feature"
-    return (
-        "id"
-        if reason in (IDENTIFIER, ROW_NUMBERS) and not any(each.get("role") == "id" for each in state.columns.values())
-        else ("ignored")
-    )
+    has_id = any(each.get("role") == "id" for each in state.columns.values())
+    return "id" if reason in (IDENTIFIER, ROW_NUMBERS) and not has_id else "ignored"

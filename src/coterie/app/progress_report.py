@@ -7,7 +7,7 @@ import numpy as np
 
 from coterie.app.events import Events
 from coterie.app.execution import centers_of
-from coterie.app.maps import Axes, principal_axes
+from coterie.app.maps import Axes, axes_and_map
 from coterie.app.open_table import OpenTable
 from coterie.app.run_views import LiveRun, criterion_view
 from coterie.app.state import Run
@@ -31,16 +31,16 @@ class ProgressReport:
 
     def __call__(self, progress: Progress) -> bool:
         if isinstance(progress.stats, CriterionResult):
-            self._criterion(progress.stats)
+            self._publish("criteria", criterion_view(progress.stats))
         if progress.objective is not None:
             self._step(progress)
         now, stage = time.monotonic(), progress.step
         is_new = self.live.progress is None or self.live.progress["stage"] != stage
         if is_new or now - self.last_progress >= INTERVAL:
             self.last_progress = now
-            self.live.progress = {
-                "stage": stage, "done": progress.done, "total": progress.total, "left": _finite(progress.left),
-            }  # fmt: skip
+            self.live.progress = plain({
+                "stage": stage, "done": progress.done, "total": progress.total, "left": progress.left,
+            })  # fmt: skip
             self._publish("progress", self.live.progress)
         return self.live.is_cancelled
 
@@ -54,9 +54,8 @@ class ProgressReport:
             return
         self.last_step = now
         data = {
-            "restart": progress.run, "iteration": self.iteration,
-            "objective": _finite(self.objectives[-1]), "history": [_finite(x) for x in self.objectives[-HISTORY:]],
-            "centers": self._centers(progress.params),
+            "restart": progress.run, "iteration": self.iteration, "objective": self.objectives[-1],
+            "history": self.objectives[-HISTORY:], "centers": self._centers(progress.params),
         }  # fmt: skip
         self._publish("step", data)
 
@@ -66,17 +65,10 @@ class ProgressReport:
             return None
         if self._axes is None:
             prepared = self.table.prepared(self.run.preparation, self.run.algorithm)
-            self._axes = principal_axes(self.table, prepared)
+            self._axes, _ = axes_and_map(self.table, prepared)
         if centers.shape[1] != len(self._axes.A) or not np.isfinite(centers).all():
             return None
-        return np.round(self._axes.centers(centers), 5).tolist()
-
-    def _criterion(self, result: CriterionResult) -> None:
-        self._publish("criteria", plain(criterion_view(result)))
+        return np.round(self._axes.in_box(centers), 5).tolist()
 
     def _publish(self, name: str, data: dict[str, Any]) -> None:
-        self.events.publish(name, {"table": self.table.id, "run": self.run.id, **data})
-
-
-def _finite(value: float | None) -> float | None:
-    return None if value is None or not np.isfinite(value) else float(value)
+        self.events.publish(name, {"table": self.table.id, "run": self.run.id, **plain(data)})

@@ -7,7 +7,7 @@ from typing import Any
 
 from coterie.app import state_types as stored
 from coterie.app.blob import MAX_CLUSTERS
-from coterie.app.charts import CHARTS
+from coterie.app.charts import CHARTS, SECTIONS
 from coterie.app.downloads import EXPORTS
 from coterie.app.files import MAX_NAME, MAX_PATH
 from coterie.app.maps import KINDS
@@ -84,15 +84,13 @@ def request_types(n_rows: int) -> Mapping[tuple[str, str], RequestType]:
         })),
         ("GET", "/api/runs/{run}"): RequestType(Fields(run)),
         ("DELETE", "/api/runs/{run}"): RequestType(Fields(run)),
-        ("GET", "/api/runs/{run}/labels"): RequestType(Fields({**run, "k": k})),
         ("GET", "/api/runs/{run}/trace"): RequestType(Fields(run)),
         ("GET", "/api/runs/{run}/tree"): RequestType(Fields(run)),
-        ("GET", "/api/runs/{run}/clusters/{label}"): RequestType(
-            Fields({**run, "label": Number(0, MAX_CLUSTERS)})
-        ),
-        ("GET", "/api/runs/{run}/charts/{name}"): RequestType(
-            Fields({**run, "name": Text(among=tuple(CHARTS))})
-        ),
+        ("GET", "/api/runs/{run}/labels"): RequestType(Fields({**run, "k": k})),
+        ("GET", "/api/runs/{run}/clusters/{label}"): RequestType(Fields({**run, "label": Number(0, MAX_CLUSTERS)})),
+        ("GET", "/api/runs/{run}/charts/{name}"): RequestType(Fields({
+            **run, "name": Text(among=(*CHARTS, *SECTIONS)),
+        })),
         ("POST", "/api/runs/{run}/means"): RequestType(Fields(run), CONTENT),
         ("POST", "/api/runs/{run}/edit"): RequestType(Fields(run), Fields({
             "rename": Entries(stored.LABEL, stored.CLUSTER_NAME, "names"),

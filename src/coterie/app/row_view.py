@@ -44,8 +44,7 @@ def row_views(table: OpenTable, chosen: Array, outcome: Outcome | None) -> list[
 
 def distances(outcome: Outcome) -> Array | None:
     """(rows of the table,) the distance of each row from its center; NaN if it has none; None for other models."""
-    content = outcome.content
-    assert content is not None
+    content = outcome.clusters
     rows = content.prepared.rows
     if DISTANCE not in content.columns.names:
         return None
@@ -59,26 +58,16 @@ def _about(chosen: Array, outcome: Outcome | None) -> list[dict[str, Any]]:
     if outcome is None or outcome.content is None:
         return [{} for _ in chosen]
     content = outcome.content
-    positions = outcome.prepared.positions[chosen]
-    used = positions[positions >= 0]
-    values = content.fitted.columns(content.prepared.rows.model_input, used) if len(used) else {}
-    silhouettes, labels = row_silhouettes(outcome)[chosen], content.result.labels[chosen]
-    about, i = [], 0
-    for position, label, silhouette in zip(positions.tolist(), labels.tolist(), silhouettes.tolist(), strict=True):
-        each: dict[str, Any] = {
-            "cluster": None if label < 0 else label, "distance": None, "probability": None,
-            "silhouette": silhouette if np.isfinite(silhouette) else None,
-        }  # fmt: skip
-        if position >= 0:
-            if label >= 0:
-                each |= {
-                    key: float(values[name][i])
-                    for key, name in (("distance", DISTANCE), ("probability", PROBABILITY))
-                    if name in values
-                }
-            i += 1
-        about.append(each)
-    return about
+    positions, labels = outcome.prepared.positions[chosen], content.result.labels[chosen]
+    is_used = positions >= 0
+    known = content.fitted.columns(content.prepared.rows.model_input, positions[is_used]) if is_used.any() else {}
+    about: dict[str, Any] = {"cluster": [None if label < 0 else label for label in labels.tolist()]}
+    for key, name in (("distance", DISTANCE), ("probability", PROBABILITY)):
+        about[key] = np.full(len(chosen), np.nan)
+        about[key][is_used] = known.get(name, np.nan)
+        about[key][labels < 0] = np.nan
+    about["silhouette"] = row_silhouettes(outcome)[chosen]
+    return [dict(zip(about, values, strict=True)) for values in zip(*about.values(), strict=True)]
 
 
 def rows_of_bits(table: OpenTable, bits: bytes) -> Array:

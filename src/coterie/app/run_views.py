@@ -34,7 +34,7 @@ class LiveRun:
             self.is_cancelled = self.interrupt.pending = True
 
 
-def info_of(outcome: Outcome, run: Run, *, stopped: bool, seconds: float) -> dict[str, Any]:
+def info_of(outcome: Outcome, *, stopped: bool, seconds: float) -> dict[str, Any]:
     """All that the page shows about a result, as JSON that is stored with the workspace."""
     content, choice = outcome.content, outcome.choice
     info: dict[str, Any] = {

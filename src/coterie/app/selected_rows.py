@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from coterie.app.column_bins import most_frequent, numbers_of
+from coterie.app.column_bins import numbers_of
 from coterie.app.row_view import rows_of_bits
 from coterie.app.session import Session
 from coterie.core.arrays import Array
 from coterie.data.tables.converted_table import converted
+from coterie.jobs.info import value_counts
 from coterie.plots.display import plain
 from coterie.preparation.preparation import Preparation
 from coterie.preparation.transforms import TRANSFORMS
@@ -45,7 +46,7 @@ def selected_means(session: Session, run: str, body: bytes) -> dict[str, Any]:
 def _shares(column: pl.Series) -> Iterator[tuple[dict[str, Any], Array]]:
     """The most frequent categories, each as a column of zeros and ones."""
     texts = column.cast(pl.String)
-    for value in most_frequent(column)["value"].head(MAX_CATEGORIES):
+    for value in value_counts(column)["value"].head(MAX_CATEGORIES):
         yield {"value": value}, numbers_of(texts == value)
 
 

@@ -7,6 +7,7 @@ import sys
 import tempfile
 import threading
 import webbrowser
+from functools import partial
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Self
@@ -128,7 +129,8 @@ class Server:
 
     def __enter__(self) -> Self:
         self.loader.start()
-        self._thread = threading.Thread(target=self._serve, name="coterie-server", daemon=True)
+        run = partial(self._uvicorn.run, sockets=[self.socket])
+        self._thread = threading.Thread(target=run, name="coterie-server", daemon=True)
         self._thread.start()
         return self
 
@@ -140,9 +142,6 @@ class Server:
         if self._thread is not None:
             self._thread.join(2 * SHUTDOWN)
         self._close()
-
-    def _serve(self) -> None:
-        self._uvicorn.run(sockets=[self.socket])
 
     def _close(self) -> None:
         self.events.close()

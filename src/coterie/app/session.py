@@ -9,14 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from coterie.app.events import Events
 from coterie.app.execution import Outcome, check_run, details_of, execute, restored
 from coterie.app.failures import EXPECTED, FieldError, NotAvailable, as_error, in_page
 from coterie.app.files import state_folder, table_below, upload_name
 from coterie.app.idle_memory import IdleMemory
-from coterie.app.maps import axes_map
+from coterie.app.maps import axes_and_map
 from coterie.app.open_table import OpenTable, Prepared
 from coterie.app.preparation_options import changed_columns, preparation_options
 from coterie.app.progress_report import ProgressReport
@@ -69,7 +67,8 @@ class Session:
         if way == "path":
             self.open_file(table_below(self.folder, name))
         elif way == "demo":
-            self.open_demo(name)
+            workspace = self.store.create()
+            self.open_copy(workspace, write_demo(name, workspace.table_folder() / demo_file(name), overwrite=True))
         else:
             self.open_workspace(self.store.find(name))
 
@@ -80,10 +79,6 @@ class Session:
             with suppress(WorkspaceInUse):
                 return self.open_workspace(workspace)
         self._open(source, self.store.create(), History())
-
-    def open_demo(self, name: str) -> None:
-        workspace = self.store.create()
-        self.open_copy(workspace, write_demo(name, workspace.table_folder() / demo_file(name), overwrite=True))
 
     def new_upload(self, name: str = "") -> tuple[Workspace, Path]:
         """A new workspace, and the path in its private folder for a file of that name."""
@@ -118,11 +113,6 @@ class Session:
             workspace.delete()
             raise
 
-    def open_last(self) -> None:
-        """Open the workspace that was changed last, if its table is still there and unchanged."""
-        for workspace in self.store.all()[:1]:
-            self.open_workspace(workspace)
-
     def open_workspace(self, workspace: Workspace) -> None:
         source, history, _ = workspace.load()
         path = Path(source.path)
@@ -145,7 +135,7 @@ class Session:
                 history = replace(history, now=_with_missing(history.now, table))
             with self.lock:
                 workspace.save(source, history, _about(table, history))
-                self.worker.cancel_all(self.live)
+                self.cancel_runs()
                 self._hold(lock)
                 self.table, self.source, self.workspace = table, source, workspace
                 self._outcomes.clear()
@@ -174,12 +164,17 @@ class Session:
             self._workspace_lock.release()
         self._workspace_lock = lock
 
+    def cancel_runs(self) -> None:
+        """Cancel all runs that are waiting or running."""
+        for run in self.live.values():
+            run.cancel()
+
     def _draw_first_map(self, table: OpenTable) -> None:
         """Compute the map that pages ask for next."""
         with self.lock:
             prepared = self.try_prepared()[0] if self.table is table else None
         if prepared is not None:
-            axes_map(table, prepared)
+            axes_and_map(table, prepared)
         self.memory.used()
 
     def _stored(self, run_id: str) -> LiveRun:
@@ -233,7 +228,7 @@ class Session:
     def start(self, body: Mapping[str, Any]) -> str:
         """Start a run: a fit, or a comparison of numbers of clusters."""
         with self.lock:
-            run = requested_run(body, self.history.new_id, self._options(self.history.now))
+            run = requested_run(body, self.history.new_id, self.options())
             return self._checked(run, f"run {run.algorithm}")
 
     def open_k(self, run: str, body: Mapping[str, int]) -> str:
@@ -249,13 +244,6 @@ class Session:
             parent, k = self.run(run), body["k"]
             check_has_tree(parent)
             return self._checked(child_of(parent, self.history.new_id, "cut", k), f"cut into {k}")
-
-    def tree_heights(self, run_id: str) -> Any:
-        outcome = self.outcome(run_id)
-        Z = None if outcome.content is None else getattr(outcome.content.fitted.model, "linkage_matrix_", None)
-        if Z is None:
-            raise NotAvailable("This run has no tree.")
-        return np.asarray(Z)[:, 2]
 
     def edit(self, run_id: str, changes: Mapping[str, Any]) -> str:
         """Rename, recolour or merge clusters; a merge is a new run."""
@@ -320,7 +308,7 @@ class Session:
                     self.details(run.parent)
             outcome = execute(run, table, parent, report, live.interrupt)
             live.stopped = live.is_cancelled
-            live.info = info_of(outcome, run, stopped=live.stopped, seconds=time.perf_counter() - start)
+            live.info = info_of(outcome, stopped=live.stopped, seconds=time.perf_counter() - start)
             content = outcome.content
             labels = None if content is None else content.fitted.labels
             with self.lock:
@@ -369,7 +357,7 @@ class Session:
     def outcome(self, run_id: str, interrupt: Request | None = None) -> Outcome:
         """The result of a run in memory; it is restored from its files if necessary."""
         with self.lock:
-            run, live = self.run_of_any_state(run_id), self.done(run_id)
+            run, live = self.run(run_id, of_any_state=True), self.done(run_id)
             table, workspace = self.open_table(), self.workspace
             if run_id in self._outcomes:
                 self._outcomes.move_to_end(run_id)
@@ -390,7 +378,7 @@ class Session:
 
     def details(self, run_id: str) -> Any:
         """How K was chosen in a run; None if it was given."""
-        return details_of(self.run_of_any_state(run_id), self.outcome(run_id), self.open_table().path)
+        return details_of(self.run(run_id, of_any_state=True), self.outcome(run_id), self.open_table().path)
 
     def report(self, run: Run, outcome: Outcome) -> Any:
         """All data of the report of a run; the last one is kept."""
@@ -401,15 +389,10 @@ class Session:
                 self._report = run, outcome, report_of(self, run, outcome)
             return self._report[2]
 
-    def run(self, run_id: str) -> Run:
-        run = self.history.now.run(run_id)
-        if run is None:
-            raise NotAvailable(f'There is no run "{run_id}".')
-        return run
-
-    def run_of_any_state(self, run_id: str) -> Run:
-        """A run to which the user can return, even if it is not in the list now."""
-        run = next((run for state in self.history.states if (run := state.run(run_id)) is not None), None)
+    def run(self, run_id: str, *, of_any_state: bool = False) -> Run:
+        """A run of the list; with `of_any_state` also one that is not in it now, to which the user can return."""
+        states = self.history.states if of_any_state else [self.history.now]
+        run = next((run for state in states if (run := state.run(run_id)) is not None), None)
         if run is None:
             raise NotAvailable(f'There is no run "{run_id}".')
         return run
@@ -428,7 +411,7 @@ class Session:
     def prepared(self) -> Prepared:
         """The rows as they are prepared now."""
         with self.lock:
-            table, options = self.open_table(), self._options(self.history.now)
+            table, options = self.open_table(), self.options()
         try:
             return table.prepared(options)
         except EXPECTED as error:
@@ -443,13 +426,10 @@ class Session:
         except FieldError as error:
             return None, as_error(error)
 
-    def options(self) -> dict[str, Any] | None:
+    def options(self) -> dict[str, Any]:
         """The options of the preparation now, as runs store them."""
-        return None if self.table is None else self._options(self.history.now)
-
-    def _options(self, state: State) -> dict[str, Any]:
         table = self.open_table()
-        return preparation_options(state, table.kinds, table.skipped)
+        return preparation_options(self.history.now, table.kinds, table.skipped)
 
     def _set_busy(self, message: str | None) -> None:
         self.busy = message
@@ -457,7 +437,7 @@ class Session:
 
     def close(self) -> None:
         """Stop the worker; a run that is not finished is marked when the workspace is opened again."""
-        self.worker.cancel_all(self.live)
+        self.cancel_runs()
         self.worker.stop()
         self.memory.close()
         with self.lock:

@@ -66,8 +66,8 @@ class SessionLoader:
         try:
             if self.path is not None:
                 session.open_file(self.path.resolve(strict=True))
-            else:
-                session.open_last()
+            elif workspaces := session.store.all():
+                session.open_workspace(workspaces[0])
         except Exception as error:  # the page shows it, and offers other tables
             self.problem = as_error(error)
 

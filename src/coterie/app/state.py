@@ -5,7 +5,7 @@ they are stored beside it by the id of their run.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 ROLES = ("feature", "ignored", "id", "weight")
@@ -75,9 +75,6 @@ class State:
         current = self.current if self.current != run_id else (runs[-1].id if runs else None)
         return replace(self, runs=runs, current=current)
 
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         return cls(**{**values, "runs": tuple(Run(**run) for run in values.get("runs", ()))})
@@ -119,13 +116,6 @@ class History:
     def known_runs(self) -> set[str]:
         """Ids of all runs to which the user can return."""
         return {run.id for state in self.states for run in state.runs}
-
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            "now": self.now.as_dict(), "last_id": self.last_id,
-            "before": [[action, state.as_dict()] for action, state in self.before],
-            "after": [[action, state.as_dict()] for action, state in self.after],
-        }  # fmt: skip
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:

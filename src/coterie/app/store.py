@@ -13,6 +13,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,7 @@ class Workspace:
 
     def save(self, source: Source, history: History, about: dict[str, Any]) -> None:
         """Write the state; a crash leaves the earlier one."""
-        content = {"format": FORMAT, "source": vars(source), "about": about, "history": history.as_dict()}
+        content = {"format": FORMAT, "source": vars(source), "about": about, "history": asdict(history)}
         self._write("workspace.json", json.dumps(content, allow_nan=False).encode())
         # Only the list of recent workspaces reads this file, and it can do without.
         summary = json.dumps({"source": vars(source), "about": about}, allow_nan=False)

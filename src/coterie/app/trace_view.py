@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from coterie.app.blob import blob, label_codes
+from coterie.app.blob import blob
 from coterie.app.execution import recording_of
 from coterie.app.failures import NotAvailable
-from coterie.app.maps import Axes, principal_axes
+from coterie.app.maps import Axes, axes_and_map
 from coterie.app.run_views import colors_of
 from coterie.app.session import Session
 from coterie.app.state import Run
@@ -18,6 +18,7 @@ from coterie.plots.display import plain
 from coterie.plots.projection import View
 from coterie.traces import Step, Trace
 from coterie.web import ellipses_of
+from coterie.web.packing import label_codes
 
 MAX_BYTES = 48 << 20  # of the labels of all steps
 MAX_RGB_BYTES = 24 << 20  # of blended colours; beyond this, rows have the colour of one cluster
@@ -35,18 +36,17 @@ def trace_of(session: Session, run: str) -> bytes:
     max_iterations = int(np.clip(MAX_BYTES // max(1, len(displayed)), MIN_ITERATIONS, MAX_ITERATIONS))
     trace, steps = recording.all_rows(max_iterations)
     k = outcome.content.result.k if outcome.content is not None else 0
-    axes = principal_axes(table, outcome.prepared)
+    axes, _ = axes_and_map(table, outcome.prepared)
     n_assignments = min(recording.n_iterations, max_iterations)
     if trace.soft and 3 * len(displayed) * n_assignments <= MAX_RGB_BYTES:
         painter: _Painter = _SoftPainter(recording.of_rows(trace, displayed[displayed >= 0]), displayed, known, k)
     else:
         painter = _Painter(displayed, k)
-    frames = [_frame(trace, step, axes, painter) for step in steps]
     header = {
         "run": run, "k": k, "m": len(displayed), "title": f"{type(trace.model).__name__} of {trace.n:,} rows",
         "objective": {"name": trace.objective, "better": trace.better},
         "soft": isinstance(painter, _SoftPainter), "axes": axes.names,
-        "frames": frames,
+        "frames": [_frame(trace, step, axes, painter) for step in steps],
     }  # fmt: skip
     return blob(plain(header), painter.arrays())
 
@@ -103,18 +103,9 @@ def _frame(trace: Trace, step: Step, axes: Axes, painter: _Painter) -> dict[str,
     return {
         "step": step.kind, "iteration": step.iteration, "caption": step.caption, "objective": step.objective,
         "bound": step.bound, "changed": step.changed, "sizes": step.sizes, "labels": painter.index(step),
-        "centers": _positions(axes, step.centers), "ellipses": _ellipses(trace, step, axes),
+        "centers": axes.positions(step.centers, 1.0) if step.centers.shape[1] == len(axes.A) else None,
+        "ellipses": _ellipses(trace, step, axes),
     }  # fmt: skip
-
-
-def _positions(axes: Axes, centers: Array) -> Any:
-    """Centers in the units of the map."""
-    if centers.shape[1] != len(axes.A):
-        return None
-    points = centers @ axes.A + axes.b
-    if points.shape[1] == 1:
-        points = np.column_stack([points, np.full(len(points), 1.0)])
-    return points
 
 
 def _ellipses(trace: Trace, step: Step, axes: Axes) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from coterie.app import maps
-from coterie.app.blob import blob, label_codes
+from coterie.app.blob import blob
 from coterie.app.execution import Outcome
 from coterie.app.failures import FieldError, NotAvailable
 from coterie.app.run_views import colors_of, names_of, result_view, run_view
@@ -18,6 +18,7 @@ from coterie.plots import DendrogramDisplay
 from coterie.plots.display import plain
 from coterie.plots.silhouette_display import SilhouetteDisplay
 from coterie.selection import ChooseK
+from coterie.web.packing import label_codes
 
 UNKNOWN = -128  # code of a silhouette that was not computed
 MAX_HEIGHTS = 200
@@ -34,7 +35,7 @@ def map_of(
         if x is None or y is None:
             raise FieldError("A map of columns needs x and y.", "map")
         return maps.columns_map(table, prepared, x, y)
-    return maps.axes_map(table, prepared) if kind == "axes" else maps.neighbours_map(table, prepared)
+    return maps.axes_and_map(table, prepared)[1] if kind == "axes" else maps.neighbours_map(table, prepared)
 
 
 def values_of(session: Session, columns: Sequence[str] = ()) -> bytes:
@@ -63,12 +64,10 @@ def labels_of(session: Session, run: str, k: int | None = None) -> bytes:
         labels, n_clusters = _sweep_labels(session.details(run), outcome, k), k
         silhouettes, noise = np.full(len(labels), np.nan), None
         names, colors = [str(j) for j in range(n_clusters)], colours(n_clusters)
-    elif outcome.content is None:
-        raise NotAvailable("This run compares numbers of clusters: open one of them.")
     else:
-        n_clusters = outcome.content.result.k
-        labels, silhouettes = outcome.content.result.labels, row_silhouettes(outcome)
-        names, colors, noise = names_of(known, n_clusters), colors_of(known, n_clusters), outcome.content.result.noise
+        result = outcome.clusters.result
+        labels, n_clusters, silhouettes = result.labels, result.k, row_silhouettes(outcome)
+        names, colors, noise = names_of(known, n_clusters), colors_of(known, n_clusters), result.noise
     displayed = session.open_table().displayed
     codes = label_codes(labels[displayed], n_clusters)
     shown = silhouettes[displayed]
@@ -83,8 +82,7 @@ def labels_of(session: Session, run: str, k: int | None = None) -> bytes:
 
 def row_silhouettes(outcome: Outcome) -> Array:
     """(rows of the table,) the silhouettes of the rows that were measured; NaN for others."""
-    assert outcome.content is not None
-    row_mask, measured = outcome.content.members.rows.row_mask, outcome.content.measured
+    row_mask, measured = outcome.clusters.members.rows.row_mask, outcome.clusters.measured
     values = np.full(len(row_mask), np.nan)
     if isinstance(measured, SilhouetteDisplay) and measured.rows_ is not None:
         values[np.flatnonzero(row_mask)[measured.rows_]] = measured.silhouettes_
@@ -104,15 +102,14 @@ def _sweep_labels(details: ChooseK | None, outcome: Outcome, k: int) -> Array:
 
 def tree_of(session: Session, run: str) -> dict[str, Any]:
     """The heights of the last merges, and the top of the tree as brackets."""
-    content, heights = session.outcome(run).content, session.tree_heights(run)
-    assert content is not None
+    content = session.outcome(run).content
+    if content is None or (Z := getattr(content.fitted.model, "linkage_matrix_", None)) is None:
+        raise NotAvailable("This run has no tree.")
     k = content.result.k
-    display = DendrogramDisplay.from_result(np.asarray(content.fitted.model.linkage_matrix_), n_clusters=k)
-    descending = np.sort(heights)[::-1]
-    return plain(
-        {
-            "leaves": len(heights) + 1, "heights": descending[:MAX_HEIGHTS], "k_now": k, "height_now": display.height,
-            "max": float(descending[0]) if len(descending) else 0.0, "x": display.x, "y": display.y,
-            "names": display.leaves, "sizes": display.sizes, "cluster": display.cluster,
-        }
-    )  # fmt: skip
+    display = DendrogramDisplay.from_result(np.asarray(Z), n_clusters=k)
+    descending = np.sort(np.asarray(Z)[:, 2])[::-1]
+    return plain({
+        "leaves": len(descending) + 1, "heights": descending[:MAX_HEIGHTS], "k_now": k, "height_now": display.height,
+        "max": float(descending[0]) if len(descending) else 0.0, "x": display.x, "y": display.y,
+        "names": display.leaves, "sizes": display.sizes, "cluster": display.cluster,
+    })  # fmt: skip

@@ -3,8 +3,7 @@
 import queue
 import threading
 import traceback
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 
 class Worker:
@@ -17,11 +16,6 @@ class Worker:
 
     def submit(self, function: Callable[[], None]) -> None:
         self._queue.put(function)
-
-    def cancel_all(self, live: Mapping[str, Any]) -> None:
-        """Cancel all runs that are waiting or running."""
-        for run in live.values():
-            run.cancel()
 
     def stop(self) -> None:
         """End the thread after the function that it executes."""

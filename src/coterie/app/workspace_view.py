@@ -25,7 +25,7 @@ def workspace_view(session: Session) -> dict[str, Any]:
     with session.lock:
         prepared, error = session.try_prepared()
         state = session.history.now
-        options = session.options()
+        options = None if session.table is None else session.options()
         return {
             "version": coterie.__version__, "revision": session.revision, "ready": True, "busy": session.busy,
             "table": None if session.table is None else _table_view(session, prepared),

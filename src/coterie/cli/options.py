@@ -16,7 +16,6 @@ DATA = Group("Data", sort_key=2)
 ALGORITHM = Group("Algorithm", sort_key=3)
 RUNNING = Group("Running", sort_key=4)
 
-NAME_LISTS = ("series", "columns", "exclude", "include", "one_hot", "transform", "na_values")
 Names = list[str] | None
 Json = Annotated[bool, Parameter(name="--json", help="Print the result as one JSON object.")]
 Force = Annotated[bool, Parameter(group=FILES, help="Overwrite existing files.")]
@@ -31,9 +30,10 @@ class OptionGroup:
     """Options that are passed to a job under the same names."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Options by name; lists of names are split at commas."""
+        """Options that were set, by name; lists of names are split at commas."""
         options = {field.name: getattr(self, field.name) for field in fields(cast(Any, self))}
-        return {name: split(value) if name in NAME_LISTS else value for name, value in options.items()}
+        known = {name: value for name, value in options.items() if value is not None}
+        return {name: split(value) if isinstance(value, list) else value for name, value in known.items()}
 
 
 @Parameter(name="*", group=DATA)
@@ -122,10 +122,6 @@ class AlgorithmOptions(OptionGroup):
     min_cluster_size: Annotated[int | None, Parameter(
         help="hdbscan: minimum number of rows in a cluster; default: 5.",
     )] = None  # fmt: skip
-
-    def as_dict(self) -> dict[str, Any]:
-        """Options that were set, by name."""
-        return {name: value for name, value in super().as_dict().items() if value is not None}
 
 
 @Parameter(name="*", group=RUNNING)

@@ -1,5 +1,7 @@
 """`diagnose`: run every check on a table and on its clusters."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,8 +22,7 @@ from coterie.diagnosis import (
     shape_checks,
     tendency_checks,
 )
-from coterie.diagnosis.diagnosis import Diagnosis
-from coterie.diagnosis.findings import Check, measured, not_measured, percent, with_finding
+from coterie.diagnosis.findings import Check, Diagnosis, measured, not_measured, percent, with_finding
 from coterie.diagnosis.n_clusters_checks import too_few_clusters
 from coterie.diagnosis.sample import Partition, Sample, check_model, count_distinct, draw_sample, partition_of
 from coterie.diagnosis.shape_checks import principal_axes
@@ -41,6 +42,10 @@ CLUSTER_CHECKS = (
     "unstable_starts",
     "missed_optimum",
 )
+STAGES = (
+    "sample of rows", "connected components", "test for clusters", "clusters", "checks of the clusters",
+    "checks of the data", "diagnosis",
+)  # fmt: skip
 
 
 @in_order("diagnose(X, model=model)")
@@ -118,11 +123,11 @@ def diagnose(
     check_model(model)
     seed, X = int(as_rng(random_state).integers(2**62)), opened(X)
     with machine.one_blas_thread, interrupts.outermost(), shown_progress(None, verbose) as callback:
-        stages = _Stages(callback)
-        stages.begin("sample of rows")
+        begin = partial(_begin, callback)
+        begin("sample of rows")
         sample = draw_sample(X, sample_weight, model, sample_size, _generator(seed, "sample"), n_jobs)
-        checks, clusters = _all_checks(X, sample_weight, model, sample, seed, n_jobs, stages)
-        stages.end()
+        checks, clusters = _all_checks(X, sample_weight, model, sample, seed, n_jobs, begin)
+        begin("diagnosis")
     return Diagnosis(
         rows=sample.n,
         columns=len(sample.names),
@@ -133,43 +138,30 @@ def diagnose(
     )
 
 
-class _Stages:
-    """Reports the stages of a diagnosis."""
-
-    TOTAL = 6
-
-    def __init__(self, callback: Callback | None):
-        self.callback, self.done = callback, -1
-
-    def begin(self, name: str) -> None:
-        """Report that a stage begins."""
-        self.done += 1
-        if self.callback is not None:
-            self.callback(Progress(name, self.done, self.TOTAL))
-
-    def end(self) -> None:
-        self.done = self.TOTAL - 1
-        self.begin("diagnosis")
+def _begin(callback: Callback | None, stage: str) -> None:
+    """Report that a stage begins, or that the diagnosis is complete."""
+    if callback is not None:
+        callback(Progress(stage, STAGES.index(stage), len(STAGES) - 1))
 
 
 def _all_checks(
-    X: Any, sample_weight: Any, model: Any, sample: Sample, seed: int, n_jobs: int | None, stages: "_Stages"
+    X: Any, sample_weight: Any, model: Any, sample: Sample, seed: int, n_jobs: int | None, begin: Callable[[str], None]
 ) -> tuple[list[Check], Partition | None]:
     missing = column_checks.missing_values(sample)
     if sample.n == 0:
         return [missing], None
-    stages.begin("connected components")
+    begin("connected components")
     components = nonconvex_checks.connected_components(sample, _generator(seed, "parts"), n_jobs)
-    stages.begin("test for clusters")
+    begin("test for clusters")
     one_cluster = tendency_checks.one_cluster(sample, components is not None, _generator(seed, "one"), n_jobs)
-    stages.begin("clusters")
+    begin("clusters")
     clusters, reason = _clusters(X, sample_weight, model, sample, one_cluster, seed, n_jobs)
-    stages.begin("checks of the clusters")
+    begin("checks of the clusters")
     if clusters is None:
         of_clusters = [not_measured(name, reason) for name in CLUSTER_CHECKS]
     else:
         of_clusters = _cluster_checks(clusters, seed, n_jobs)
-    stages.begin("checks of the data")
+    begin("checks of the data")
     return [
         missing,
         column_checks.unscaled_columns(sample, clusters),

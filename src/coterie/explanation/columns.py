@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -26,24 +26,6 @@ class Column:
     has_times: bool = False  # dates are not all whole days
 
 
-class Columns(Protocol):
-    """Rows of a table with named columns."""
-
-    @property
-    def n(self) -> int:
-        """Number of rows."""
-
-    @property
-    def d(self) -> int:
-        """Number of columns."""
-
-    def sample(self, rows: Array) -> list[Column]:
-        """The columns that rules can use, for some rows."""
-
-    def satisfies(self, condition: Condition) -> Array:
-        """Whether each row satisfies the condition (n,)."""
-
-
 @dataclass(frozen=True)
 class ArrayColumns:
     """Columns of an array of numbers."""
@@ -53,17 +35,21 @@ class ArrayColumns:
 
     @property
     def n(self) -> int:
+        """Number of rows."""
         return len(self.X)
 
     @property
     def d(self) -> int:
+        """Number of columns."""
         return len(self.names)
 
     def sample(self, rows: Array) -> list[Column]:
+        """The columns that rules can use, for some rows."""
         dtype = np.float32 if self.X.dtype == np.float32 else np.float64
         return [Column(name, self.X[rows, j].astype(np.float64), None, dtype) for j, name in enumerate(self.names)]
 
     def satisfies(self, condition: Condition) -> Array:
+        """Whether each row satisfies the condition (n,)."""
         return _satisfies(self.X[:, self.names.index(condition.column)], condition)
 
 
@@ -109,6 +95,9 @@ class FrameColumns:
             return _satisfies(microseconds(series), condition)
         dtype = nw.Float32 if _frame_precision(series) is np.float32 else nw.Float64
         return _satisfies(series.cast(dtype).to_numpy(), condition)
+
+
+Columns: TypeAlias = ArrayColumns | FrameColumns  # rows of a table with named columns
 
 
 def as_columns(X: Any) -> Columns:

@@ -1,6 +1,6 @@
 """The K-means cost of a threshold tree, over that of the clusters that it describes."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -51,31 +51,20 @@ class Rows:
     codes: Array  # (m,) cluster of each row
 
 
-FindCut = Callable[[Rows, Array, Array], Cut | None]
-
-
-def grow(data: Rows, find_cut: FindCut | None = None) -> Node:
-    """A tree with one leaf for each center, if thresholds can separate them."""
-    k = data.distances.shape[1]
-    return _grow(data, np.arange(len(data.codes)), np.arange(k), find_cut or cheapest_cut)
-
-
-def _grow(data: Rows, rows: Array, centers: Array, find_cut: FindCut) -> Node:
+def grow(data: Rows, rows: Array | None = None, centers: Array | None = None) -> Node:
+    """A tree with one leaf for each center, by default of all, if thresholds can separate them."""
+    rows = np.arange(len(data.codes)) if rows is None else rows
+    centers = np.arange(data.distances.shape[1]) if centers is None else centers
     cluster = int(centers[np.argmin(data.distances[np.ix_(rows, centers)].sum(axis=0))])
-    cut = find_cut(data, rows, centers) if len(centers) > 1 else None
+    cut = cheapest_cut(data, rows, centers) if len(centers) > 1 else None
     if cut is None:
         return Node(cluster)
-    mask = goes_left(data.columns[cut.column], cut, rows)
-    is_left = cut.is_left[centers]
-    return Node(
-        cluster,
-        cut,
-        _grow(data, rows[mask], centers[is_left], find_cut),
-        _grow(data, rows[~mask], centers[~is_left], find_cut),
-    )
+    mask, is_left = goes_left(data.columns[cut.column], cut, rows), cut.is_left[centers]
+    left, right = grow(data, rows[mask], centers[is_left]), grow(data, rows[~mask], centers[~is_left])
+    return Node(cluster, cut, left, right)
 
 
-def goes_left(column: BinnedColumn, cut: Cut, rows: Array) -> Array:
+def goes_left(column: BinnedColumn, cut: Cut, rows: Array | slice) -> Array:
     """Whether rows are on the left of a cut; those with a missing value are not."""
     codes = column.codes[rows]
     return np.asarray(codes == cut.bin if column.levels is not None else codes <= cut.bin)
@@ -83,18 +72,10 @@ def goes_left(column: BinnedColumn, cut: Cut, rows: Array) -> Array:
 
 def leaves(data: Rows, node: Node) -> Array:
     """The cluster of the leaf of each row (m,)."""
-    result = np.empty(len(data.codes), np.int64)
-    _assign(data, node, np.arange(len(data.codes)), result)
-    return result
-
-
-def _assign(data: Rows, node: Node, rows: Array, result: Array) -> None:
     if node.cut is None or node.left is None or node.right is None:
-        result[rows] = node.cluster
-        return
-    mask = goes_left(data.columns[node.cut.column], node.cut, rows)
-    _assign(data, node.left, rows[mask], result)
-    _assign(data, node.right, rows[~mask], result)
+        return np.full(len(data.codes), node.cluster)
+    is_left = goes_left(data.columns[node.cut.column], node.cut, slice(None))
+    return np.where(is_left, leaves(data, node.left), leaves(data, node.right))
 
 
 def cheapest_cut(data: Rows, rows: Array, centers: Array) -> Cut | None:
@@ -151,10 +132,10 @@ def text_lines(data: Rows, node: Node, names: Sequence[str], indent: str = "") -
         return
     column = data.columns[node.cut.column]
     if column.levels is not None:
-        yes, no = str(Condition(column.name, values=(column.levels[node.cut.bin],))), "otherwise"
+        is_left = Condition(column.name, values=(column.levels[node.cut.bin],))
     else:
-        yes, no = str(Condition(column.name, upper=column.bound(column.thresholds[node.cut.bin]))), "otherwise"
-    for condition, branch in ((yes, node.left), (no, node.right)):
+        is_left = Condition(column.name, upper=column.bound(column.thresholds[node.cut.bin]))
+    for condition, branch in ((is_left, node.left), ("otherwise", node.right)):
         if branch.cut is None:
             yield f"{indent}{condition}: cluster {names[branch.cluster]}"
         else:
@@ -164,7 +145,7 @@ def text_lines(data: Rows, node: Node, names: Sequence[str], indent: str = "") -
 
 def tree_of_clusters(
     sample: Sequence[Column], columns: Sequence[BinnedColumn], codes: Array, w: Array, names: Sequence[str], *,
-    points: Array | None = None, find_cut: FindCut | None = None,
+    points: Array | None = None,
 ) -> tuple[float | None, str]:  # fmt: skip
     """The cost ratio of a threshold tree, and its text; rows in no cluster are left out.
 
@@ -189,7 +170,7 @@ def tree_of_clusters(
         [replace(column, codes=column.codes[members]) for column in columns],
         _center_bins(sample, columns, members, codes, w, k), distances, codes,
     )  # fmt: skip
-    tree = grow(data, find_cut)
+    tree = grow(data)
     leaf = leaves(data, tree)
     leaf_cost = float(w @ ((P - _means(P, leaf, w, k)[leaf]) ** 2).sum(axis=1))
     return leaf_cost / cost, "\n".join(text_lines(data, tree, names))

@@ -69,10 +69,7 @@ OTHER_NAMES = {
     "n_jobs": "threads",
 }
 FILES = ("checkpoint", "output", "model", "profiles", "report", "animate")  # options that are paths, and may be strings
-# Options that are several names; a string has names separated by commas, as on the command line
-NAMES = (
-    "columns", "exclude", "include", "one_hot", "transform", "na_values", "series", "names", "criteria", "algorithms",
-)  # fmt: skip
+COLUMN_LISTS = tuple(each.name for each in fields(PreparationOptions) if each.default == ())  # names of columns
 
 
 @dataclass(frozen=True, repr=False)
@@ -110,9 +107,11 @@ class TableJob(ReprHTMLMixin, PreparationOptions):
             object.__setattr__(self, "frame", self.path)
             object.__setattr__(self, "path", DATA_FRAME)
             object.__setattr__(self, "in_python", True)
-        for name in (each.name for each in fields(self) if each.name in NAMES):
-            value = getattr(self, name)
-            object.__setattr__(self, name, split_names((value,)) if isinstance(value, str) else tuple(value))
+        for each in fields(self):
+            if each.default == ():  # several names; a string has them separated by commas, as on the command line
+                value = getattr(self, each.name)
+                names = split_names((value,)) if isinstance(value, str) else tuple(value)
+                object.__setattr__(self, each.name, names)
         if self.series and self.id is None:
             object.__setattr__(self, "id", self.series[0])
         if self.series and getattr(self, "algorithm", None) == "kmeans":  # K-means of series

@@ -22,6 +22,8 @@ from coterie.selection import ChooseK, choose_k
 from coterie.selection.reasons import describe_votes
 from coterie.selection.votes import NAMES
 
+SHARED = ("recommended", "strength", "runner_up", "confidence", "heading", "reason")  # of `ChooseK` and `Choice`
+
 
 def execute(job: ChooseJob, callback: Callback) -> ChoiceResult:
     check_job(job)
@@ -45,7 +47,7 @@ def execute(job: ChooseJob, callback: Callback) -> ChoiceResult:
 def check_job(job: ChooseJob) -> None:
     """Reject options that are invalid, whatever the data."""
     check_table_options(job)
-    check_k(job.k, job.budget)
+    check_k(job.k)
     if isinstance(job.k, int):
         raise ParameterError(f"-k takes a range (2:12) or auto here, not {job.k}.")
     check_k_can_be_chosen(job.algorithm)
@@ -92,12 +94,7 @@ def choose(
     if len(result.columns) == len(prepared.preparation.names):
         result = replace(result, columns=tuple(prepared.preparation.names))
     choice = Choice(
-        recommended=result.recommended,
-        strength=result.strength,
-        runner_up=result.runner_up,
-        confidence=result.confidence,
-        heading=result.heading,
-        reason=result.reason,
+        **{name: getattr(result, name) for name in SHARED},
         votes=tuple(
             CriterionVote(NAMES[vote.criterion], vote.k, vote.confidence, vote.weight, vote.note)
             for vote in result.votes

@@ -5,7 +5,7 @@ from typing import Any
 
 from coterie.core.formatting import escaped
 from coterie.data.tables.reader import Table
-from coterie.jobs import ChooseJob, CompareJob, Job, ReportJob, TableJob
+from coterie.jobs import COLUMN_LISTS, ChooseJob, CompareJob, Job, ReportJob, TableJob
 from coterie.preparation.fit_preparation import PreparedTable
 from coterie.preparation.name_lists import join_names
 from coterie.report.build.report_source import ReportSource
@@ -46,20 +46,11 @@ def command_line(job: TableJob) -> str:
         words += ["--engine", job.engine] if job.engine != "local" else []
     if isinstance(job, Job | ChooseJob) and job.budget != "normal":
         words += ["--budget", job.budget]
-    for name in ("series", "columns", "exclude", "include", "one_hot", "transform", "na_values"):
+    for name in ("series", *COLUMN_LISTS):
         if getattr(job, name):
             words += [_option(name), join_names(getattr(job, name))]
-    defaults = {
-        **dict.fromkeys(READING),
-        "id": None,
-        "weight": None,
-        "scale": "auto",
-        "dates": "age",
-        "decimal": "auto",
-        "missing": "error",
-    }
-    for name, default in defaults.items():
-        if getattr(job, name) != default and not (name == "id" and job.series):
+    for name in (*READING, "id", "weight", "scale", "dates", "decimal", "missing"):
+        if getattr(job, name) != getattr(TableJob, name) and not (name == "id" and job.series):
             words += [_option(name), str(getattr(job, name))]
     return " ".join(map(_quoted, [*words, "--seed", str(job.seed)]))
 

@@ -33,7 +33,7 @@ from coterie.selection.votes import RATIO, SILHOUETTE, relative_support
 
 def execute(job: CompareJob, callback: Callback) -> ComparisonResult:
     check_table_options(job)
-    check_k(job.k, job.budget)
+    check_k(job.k)
     _check_methods(job)
     check_static(job)
     check_outputs(job.path, force=job.force, report=job.report)

@@ -1,19 +1,16 @@
 """The command ``coterie export``: a fitted model as SQL, ONNX or Python code."""
 
-from typing import get_args
-
 from coterie.exports import written
 from coterie.exports.model_rule import rule_of
-from coterie.jobs import Dialect, ExportFormat, ExportJob
-from coterie.jobs.option_checks import one_of
+from coterie.jobs import ExportJob
+from coterie.jobs.option_checks import check_choices
 from coterie.jobs.output_files import OutputFiles, check_outputs
 from coterie.jobs.prepared_model import load_model
 from coterie.report.results import ExportResult
 
 
 def execute(job: ExportJob) -> ExportResult:
-    one_of("to", job.to, get_args(ExportFormat))
-    one_of("dialect", job.dialect, get_args(Dialect))
+    check_choices(job)
     check_outputs(job.model, force=job.force, **{job.to: job.output})
     rule = rule_of(load_model(job.model))
     content = written(rule, job.to, job.table, job.dialect)

@@ -19,10 +19,9 @@ from coterie.data.tables.writer import LABELS_ONLY, write
 from coterie.errors import InputError, NotConvergedError
 from coterie.jobs import Job, option_checks
 from coterie.jobs.cluster_rows import ClusterRows, check_cluster_job, cluster_rows, is_read_by_workers
-from coterie.jobs.clustered_rows import clustered_rows
 from coterie.jobs.command_line import report_source
 from coterie.jobs.fitting import fit, sample_rows
-from coterie.jobs.job_table import job_table
+from coterie.jobs.job_table import clustered_rows, job_table
 from coterie.jobs.labelled_table import NewColumns, check_new_columns, table_writer
 from coterie.jobs.output_files import OutputFiles, check_outputs
 from coterie.jobs.python_remedies import with_job_options, with_job_reasons
@@ -78,20 +77,14 @@ def execute(job: Job, callback: Callback) -> JobResult:
         new = (LABEL, DISTANCE, PROBABILITY, *((NAME,) if job.names else ()))
         check_new_columns(table, new, force=job.force)
     prepared = prepare(table, job, algorithm_of(job.algorithm), callback)
-    return write_outputs(job, cluster(job, table, prepared, callback), callback)
-
-
-def cluster(
-    job: Job, table: Table, prepared: PreparedTable, callback: Callback, *, recorded: bool = False
-) -> ClusteredTable:
-    """Choose K, fit and describe the clusters, in memory. `recorded` keeps iterations, unless a sweep has the fit."""
-    return describe(job, table, prepared, *fit_clusters(job, prepared, callback, recorded=recorded), callback)
+    content = describe(job, table, prepared, *fit_clusters(job, prepared, callback), callback)
+    return write_outputs(job, content, callback)
 
 
 def fit_clusters(
     job: Job, prepared: PreparedTable, callback: Callback, *, recorded: bool = False
 ) -> tuple[FittedModel, Choice | None, ChooseK | None]:
-    """Choose K and fit: the fit, and how K was chosen."""
+    """Choose K and fit: the fit, and how K was chosen. `recorded` keeps iterations, unless a sweep has the fit."""
     k, choice, details = _k(job, prepared, callback)
     return _fit(job, k, prepared, details, callback, recorded), choice, details
 
@@ -236,7 +229,7 @@ def check_job(job: Job) -> None:
     """Reject options that are invalid, whatever the data."""
     option_checks.check_table_options(job)
     check_options(job.algorithm, job.options)
-    option_checks.check_k(job.k, job.budget)
+    option_checks.check_k(job.k)
     option_checks.check_no_k(job.k, job.algorithm)
     if isinstance(job.k, int):
         check_names(job.names, job.k)

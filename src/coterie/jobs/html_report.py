@@ -135,7 +135,7 @@ def make_report(
     if find_spec("polars") is None:
         raise ImportError('make_report needs Polars: pip install "coterie[cli]"')
     from coterie.data.tables.frame_table import frame_table, is_frame_like
-    from coterie.jobs.option_checks import check_map
+    from coterie.jobs.option_checks import check_choices
     from coterie.jobs.python_remedies import in_python
     from coterie.jobs.report_job import build_report
     from coterie.report.html import as_html
@@ -151,7 +151,7 @@ def make_report(
         frame, labels=label_name, columns=tuple(columns), scale=scale, missing=missing, weight=weight_name,
         seed=_seed(random_state), threads=n_jobs, static=static, map=map,
     )  # fmt: skip
-    check_map(job)
+    check_choices(job)
     with shown_progress(callback, verbose) as progress:
         try:
             report = build_report(job, frame_table(frame), progress or silent, model, title, description)

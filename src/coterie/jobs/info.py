@@ -127,6 +127,12 @@ def describe_column(table: Table, name: str, original: Table, skipped: str | Non
     )
 
 
+def value_counts(column: pl.Series) -> pl.DataFrame:
+    """The values of a column as texts (``value``) with their ``count``, the most frequent first."""
+    texts = column.drop_nulls().cast(pl.String).alias("value")
+    return texts.value_counts().sort(["count", "value"], descending=[True, False])
+
+
 def _as_float(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
@@ -135,5 +141,4 @@ def _most_frequent(column: pl.Series) -> tuple[str, ...]:
     """The most frequent values; equally frequent ones in alphabetical order."""
     if column.dtype.base_type() not in (pl.String, pl.Categorical, pl.Enum, pl.Boolean):
         return ()
-    counts = column.cast(pl.String).alias("value").value_counts().sort(["count", "value"], descending=[True, False])
-    return tuple(counts["value"].head(EXAMPLES).to_list())
+    return tuple(value_counts(column)["value"].head(EXAMPLES).to_list())

@@ -4,39 +4,28 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from numbers import Integral
 from shutil import which
-from typing import get_args
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from coterie.algorithms import ALGORITHMS, Algorithm, algorithm_of
 from coterie.core.formatting import join_words
 from coterie.core.protocols import Traceable
 from coterie.data.tensors import device_problem
 from coterie.errors import InputError, ParameterError
-from coterie.jobs import (
-    Budget,
-    ChooseJob,
-    CompareJob,
-    Dates,
-    DecimalMark,
-    Device,
-    Job,
-    MapKind,
-    Missing,
-    Number,
-    PredictJob,
-    ReportJob,
-    Scale,
-    TableJob,
-)
+from coterie.jobs import ChooseJob, CompareJob, Job, Number, PredictJob, TableJob
 from coterie.preparation.long_series import check_series
 
 LARGEST_SEED = 2**32 - 1  # of random states of scikit-learn
 
 
+def check_choices(job: Any) -> None:
+    """Reject values of options that are not among those of their types."""
+    for name, kind in get_type_hints(type(job)).items():
+        if get_origin(kind) is Literal and getattr(job, name) not in get_args(kind):
+            raise ParameterError(f"{name} must be one of {', '.join(get_args(kind))}; got {getattr(job, name)!r}.")
+
+
 def check_table_options(job: TableJob) -> None:
-    one_of("scale", job.scale, get_args(Scale))
-    one_of("missing", job.missing, get_args(Missing))
-    one_of("dates", job.dates, get_args(Dates))
-    one_of("decimal", job.decimal, get_args(DecimalMark))
+    check_choices(job)
     at_least("seed", job.seed, 0)
     if job.seed > LARGEST_SEED:
         raise ParameterError(f"seed must be at most {LARGEST_SEED}; got {job.seed}.")
@@ -45,7 +34,6 @@ def check_table_options(job: TableJob) -> None:
     at_least("header_row", job.header_row, 1)
     if job.series:
         check_series_job(job)
-    one_of("device", job.device, get_args(Device))
     if job.device == "cuda":
         check_gpu(job)
 
@@ -114,10 +102,9 @@ def check_static(job: Job | ChooseJob | CompareJob) -> None:
         raise ParameterError("--static needs a report: add --report FILE.html, or leave it out.")
 
 
-def check_map(job: Job | ReportJob) -> None:
-    """Reject an unknown map, and `--map` without `--report`."""
-    one_of("map", job.map, get_args(MapKind))
-    if isinstance(job, Job) and job.map != "auto" and job.report is None:
+def check_map(job: Job) -> None:
+    """Reject `--map` without `--report`."""
+    if job.map != "auto" and job.report is None:
         raise ParameterError(f"--map {job.map} needs a report: add --report FILE.html, or leave it out.")
 
 
@@ -145,9 +132,8 @@ def check_no_k(k: Number, method: str) -> None:
         )
 
 
-def check_k(k: Number, budget: Budget) -> None:
-    """Reject numbers of clusters below 1, descending ranges, and unknown budgets."""
-    one_of("budget", budget, get_args(Budget))
+def check_k(k: Number) -> None:
+    """Reject numbers of clusters below 1, and descending ranges."""
     if k == "auto":
         return
     if isinstance(k, tuple) and len(k) == 2:
@@ -166,11 +152,6 @@ def check_rows_for_k(k: Number, n: int) -> None:
     largest = k[1] if isinstance(k, tuple) else k
     if isinstance(largest, Integral) and largest > n:
         raise InputError(f"-k {largest:,} asks for more clusters than there are rows ({n:,}).")
-
-
-def one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise ParameterError(f"{name} must be one of {', '.join(allowed)}; got {value!r}.")
 
 
 def at_least(name: str, value: int | None, minimum: int) -> None:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,18 +12,16 @@ from coterie.core.progress import Callback, Progress
 from coterie.core.protocols import can_predict, parameters_of, takes_series
 from coterie.data.tables.reader import Table, read
 from coterie.errors import InputError, ParameterError
-from coterie.jobs import ModelMissing, PredictJob
+from coterie.jobs import PredictJob
 from coterie.jobs.labelled_table import NewColumns, check_new_columns, table_writer
-from coterie.jobs.option_checks import at_least, check_batches, check_safe_csv, one_of
+from coterie.jobs.option_checks import at_least, check_batches, check_choices, check_safe_csv
 from coterie.jobs.output_files import OutputFiles, check_outputs
 from coterie.jobs.prepared_model import read_model
-from coterie.jobs.training_summary import drift_warnings, unusual_rows
+from coterie.jobs.training_summary import new_table_warnings, unusual_rows
 from coterie.preparation import PreparationOptions
 from coterie.preparation.column_selection import DISTANCE, LABEL, NAME, NOISE, PROBABILITY, UNUSUAL
 from coterie.preparation.fit_preparation import PreparedTable
 from coterie.preparation.long_series import check_series, wide_series
-from coterie.preparation.missing_values import empty_warnings
-from coterie.preparation.one_hot import unknown_warnings
 from coterie.preparation.preparation import Preparation, PreparedRows
 from coterie.preparation.sklearn_steps import PreparedModel, load_preparation, read_columns, series_preparation
 from coterie.report.build.cluster_names import names_of_model
@@ -31,7 +29,7 @@ from coterie.report.results import PredictionResult
 
 
 def execute(job: PredictJob, callback: Callback) -> PredictionResult:
-    one_of("missing", job.missing, get_args(ModelMissing))
+    check_choices(job)
     at_least("batch_rows", job.batch_rows, 1)
     at_least("header_row", job.header_row, 1)
     check_safe_csv(job)
@@ -78,12 +76,7 @@ def execute(job: PredictJob, callback: Callback) -> PredictionResult:
         labels=rows.expand(labels),
         unusual=None if unusual is None else int(unusual.sum()),
         notes=table.notes,
-        warnings=(
-            *_unusual_warnings(unusual),
-            *unknown_warnings(rows.unknown),
-            *empty_warnings(rows.empty),
-            *drift_warnings(model, prepared),
-        ),
+        warnings=(*_unusual_warnings(unusual), *new_table_warnings(model, prepared)),
         output=None if job.output is None else str(job.output),
         added=added,
     )

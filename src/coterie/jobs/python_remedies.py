@@ -1,6 +1,7 @@
 """Remedies that name options of the command line, as options of a `Job` or arguments of `make_report`."""
 
 import re
+from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any
 
@@ -66,8 +67,12 @@ def with_job_options(result: Any) -> Any:
     choice = getattr(result, "choice", None)
     if choice is not None:
         result = replace(result, choice=replace(choice, warnings=tuple(map(as_job_options, choice.warnings))))
-    texts: dict[str, Any] = {name: tuple(map(as_job_options, getattr(result, name))) for name in ("notes", "warnings")}
-    return replace(result, **texts)
+    return _converted(result, as_job_options)
+
+
+def _converted(result: Any, convert: Callable[[str], str]) -> Any:
+    """The result with other notes and warnings."""
+    return replace(result, **{name: tuple(map(convert, getattr(result, name))) for name in ("notes", "warnings")})
 
 
 def with_job_reasons(report: Report) -> Report:
@@ -88,14 +93,12 @@ def in_python(text: str) -> str:
 
 def with_python_remedies(report: Report, is_fitted: bool) -> Report:
     """The report with remedies that are arguments and calls; `is_fitted`: whether it is of an estimator."""
-    result = report.result
-    texts: dict[str, Any] = {name: tuple(map(in_python, getattr(result, name))) for name in ("notes", "warnings")}
     silhouettes = report.silhouettes
     if isinstance(silhouettes, Absent):
         silhouettes = Absent(in_python(silhouettes.reason))
     return replace(
         report,
-        result=replace(result, **texts),
+        result=_converted(report.result, in_python),
         silhouettes=silhouettes,
         criteria=Absent("The clusters and their number were given. coterie.choose_k compares numbers of clusters."),
         stability=report.stability if is_fitted else Absent("labels cannot be fitted again: pass the estimator"),

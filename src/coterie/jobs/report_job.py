@@ -12,22 +12,20 @@ from coterie.core.progress import Callback, Progress
 from coterie.core.protocols import can_predict
 from coterie.data.tables.reader import Table
 from coterie.errors import InputError, ParameterError
-from coterie.jobs import ModelMissing, ReportJob, Scale
-from coterie.jobs.clustered_rows import clustered_rows, select_rows
+from coterie.jobs import COLUMN_LISTS, ModelMissing, ReportJob, Scale
 from coterie.jobs.command_line import report_source
+from coterie.jobs.compare_labels_job import NO_CLUSTER
 from coterie.jobs.fitting import caught_warnings, fitted_model, scores_of
-from coterie.jobs.job_table import job_table
-from coterie.jobs.option_checks import check_map, check_table_options
+from coterie.jobs.job_table import clustered_rows, job_table, select_rows
+from coterie.jobs.option_checks import check_table_options
 from coterie.jobs.output_files import OutputFiles, check_outputs
 from coterie.jobs.prepared_model import read_model
 from coterie.jobs.python_remedies import with_python_remedies
-from coterie.jobs.training_summary import drift_warnings
+from coterie.jobs.training_summary import new_table_warnings
 from coterie.plots.silhouette_display import SilhouetteDisplay
 from coterie.preparation import SkippedColumn
 from coterie.preparation.column_selection import check_categories
 from coterie.preparation.fit_preparation import PreparedTable, prepare, row_weights
-from coterie.preparation.missing_values import empty_warnings
-from coterie.preparation.one_hot import unknown_warnings
 from coterie.preparation.sklearn_steps import load_preparation, read_columns
 from coterie.report.build import fit_report, python_code
 from coterie.report.build.cluster_names import names_of_model
@@ -37,7 +35,6 @@ from coterie.report.build.fitted_model import FittedModel
 from coterie.report.html.report import Absent, Report
 from coterie.report.results import JobResult
 
-NO_CLUSTER = ("", "-1", "-1.0")
 MAX_LABELS = 1000
 MANY_LABELS = 50  # above this number the column may be a mistake
 
@@ -46,7 +43,6 @@ Labels = NDArray[np.integer]
 
 def execute(job: ReportJob, callback: Callback) -> JobResult:
     check_table_options(job)
-    check_map(job)
     if job.model is None and job.labels is None:
         raise ParameterError("a report needs clusters: add either --labels COLUMN or --model FILE.")
     if job.model is not None and job.labels is not None:
@@ -136,7 +132,7 @@ def _from_column(
 
 def _from_model(table: Table, job: ReportJob, callback: Callback) -> tuple[PreparedTable, FittedModel, str]:
     """The rows prepared for the model, the model with the clusters that it predicts, and a title."""
-    for name in ("columns", "exclude", "include", "one_hot", "transform", "na_values"):
+    for name in COLUMN_LISTS:
         if getattr(job, name):
             option = f"--{name.replace('_', '-')}"
             raise ParameterError(f"{option} is not for --model, which uses the columns that it was fitted to.")
@@ -164,9 +160,7 @@ def _from_model(table: Table, job: ReportJob, callback: Callback) -> tuple[Prepa
     fitted = fitted_model(saved.model, labels, scores_of(saved.model, rows.model_input, weight), seconds=0.0)
     title = f"{type(saved.model).__name__} of {job.model.name}"
     prepared = PreparedTable(columns_read, rows, preparation, weight, skipped, ())
-    drift = drift_warnings(saved.model, prepared)
-    warnings = (*unknown_warnings(rows.unknown), *empty_warnings(rows.empty), *drift)
-    return replace(prepared, warnings=warnings), fitted, title
+    return replace(prepared, warnings=new_table_warnings(saved.model, prepared)), fitted, title
 
 
 def _result(

@@ -1,6 +1,7 @@
 """Rows and columns of a new table that are unlike those to which a model was fitted."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from coterie.core.protocols import can_predict
 from coterie.core.training_summary import TrainingSummary
 from coterie.data.row_sample import sample_rows
 from coterie.preparation.fit_preparation import PreparedTable
+from coterie.preparation.missing_values import empty_warnings
+from coterie.preparation.one_hot import unknown_warnings
 from coterie.preparation.preparation import BLOCK_ROWS, PreparedRows
 from coterie.preparation.scaling import quantiles
 from coterie.report.formatting import number
@@ -20,13 +23,9 @@ PROBABILITIES = tuple(np.linspace(0.0, 1.0, 11).tolist())
 MEDIAN, MAX = 5, 10  # of PROBABILITIES
 QUANTILE_ROWS = 100_000  # rows whose quantiles are computed
 MANY_ROWS = 100  # training rows whose largest score is a reliable limit
-TAIL = {
-    "distance": 3.0,
-    "density": 4.0,
-}  # the limit, in differences of the quantiles 95 % and 50 %; densities are squares
-PRIOR_ROWS = (
-    10  # rows of average distance that every cluster has in addition, so that the spread of a few rows is not 0
-)
+# The limit, in differences of the quantiles 95 % and 50 %; densities are squares
+TAIL = {"distance": 3.0, "density": 4.0}
+PRIOR_ROWS = 10  # of average distance, that every cluster has in addition: the spread of a few rows is then not 0
 MIN_NEW_ROWS = 20  # rows of which a distribution can be compared
 MOVED = 0.3  # largest difference of cumulative shares that is not reported
 
@@ -51,10 +50,7 @@ def summarize_training(
     cuts = np.array([quantiles(x[:, np.newaxis], list(PROBABILITIES))[:, 0] for x in columns])
     shares = np.array([[np.mean(x <= cut) for cut in each] for x, each in zip(columns, cuts, strict=True)])
     shape = len(columns), len(PROBABILITIES)
-    return TrainingSummary(
-        score, _limit(values, score), centers, spread, method.directions, summary.columns, cuts.reshape(shape),
-        shares.reshape(shape), rows.n,
-    )  # fmt: skip
+    return replace(summary, limit=_limit(values, score), quantiles=cuts.reshape(shape), shares=shares.reshape(shape))
 
 
 def _sample_columns(prepared: PreparedTable) -> list[NDArray[np.float64]]:
@@ -73,7 +69,13 @@ def unusual_rows(
     return np.asarray(is_far | ~np.isfinite(values) | (labels < 0))
 
 
-def drift_warnings(model: Any, prepared: PreparedTable) -> tuple[str, ...]:
+def new_table_warnings(model: Any, prepared: PreparedTable) -> tuple[str, ...]:
+    """Warnings about values that the model does not know, empty columns, and columns that moved since the fit."""
+    rows = prepared.rows
+    return (*unknown_warnings(rows.unknown), *empty_warnings(rows.empty), *_drift_warnings(model, prepared))
+
+
+def _drift_warnings(model: Any, prepared: PreparedTable) -> tuple[str, ...]:
     """Warnings about columns whose distribution differs from that of the fit, if the model has a summary of it."""
     summary, rows, preparation = getattr(model, TRAINING_SUMMARY, None), prepared.rows, prepared.preparation
     if summary is None or rows.n < MIN_NEW_ROWS:

@@ -16,6 +16,7 @@ from coterie.core.writing import check_path, write_whole
 from coterie.data.row_sample import sample_rows
 from coterie.errors import ParameterError
 from coterie.palette import blends, colours
+from coterie.plots.cloud import n_bins_for
 from coterie.plots.display import check_result, plain
 from coterie.plots.projection import Rows, View
 from coterie.traces import Step, Trace
@@ -25,7 +26,6 @@ MAX_POINTS, MIN_POINTS = 5000, 500  # number of rows that are shown; fewer if th
 MAX_FRAMES = 240  # number of steps that are shown
 MAX_BYTES = 600_000  # size of the colours of all points at all steps
 HEIGHT = 740  # height of the frame in a notebook, in pixels
-MAX_BINS = 60  # bins of the histogram of one column
 CENTER_HEIGHT = 1.08  # vertical position of centers above a histogram of height 1
 THIN = 1e-4  # vertical variance of ellipses for one column
 COLOUR_TOLERANCE = 2 / 255  # smaller differences of colours are not visible
@@ -234,7 +234,7 @@ def _max_points(paints: Sequence[Array | None]) -> int:
 def histogram_points(x: Array) -> Array:
     """Return the values of one column as points stacked in a histogram of height 1 (m, 2)."""
     low, high = float(x.min()), float(x.max())
-    bins = int(np.clip(3 * np.cbrt(len(x)), 10, MAX_BINS))
+    bins = n_bins_for(len(x))
     bin_index = np.minimum(((x - low) / max(high - low, np.finfo(np.float64).tiny) * bins).astype(int), bins - 1)
     order = np.argsort(bin_index, kind="stable")
     counts = np.bincount(bin_index, minlength=bins)

@@ -11,7 +11,7 @@ from coterie.data.row_sample import sample_rows
 from coterie.palette import INK, NOISE, as_rgb, colours
 from coterie.plots.display import amount
 from coterie.plots.neighbour_map import central_points
-from coterie.plots.projection import MANY, SHOWN, Groups, Rows, View, grid_centers
+from coterie.plots.projection import MANY, Groups, Rows, View, grid_centers, max_points
 from coterie.web import Density, beyond_text, inner_range, outward, span
 
 CELLS = 240  # cells of a density image along each axis
@@ -65,7 +65,7 @@ class Cloud:
         """The rows in a view; with `inner`, a few rows far from all others are beyond the limits of the axes."""
         P, n = view.points(rows.X), len(rows.X)
         places = groups.means(P) if centers is None else view.points(centers)
-        index = sample_rows(n, n if n <= MANY else SHOWN)
+        index = sample_rows(n, max_points(n))
         limits = np.array([inner_range(x) if inner else (x.min(), x.max()) for x in P.T]).T
         is_far = outward(P, *limits).any(axis=1)
         index = np.union1d(index, np.flatnonzero(is_far)[:FAR_ROWS])
@@ -139,9 +139,6 @@ class Cloud:
         if 1 < len(self.names) <= LEGEND:
             self._draw_legend(ax)
         return artists
-
-    def _amounts(self, sizes: Any) -> list[str]:
-        return [amount(size, self.weighted) for size in sizes]
 
     def draw_names(self, ax: Any) -> list[Any]:
         """Write the name of each cluster that has rows at its center, or at the upper edge for one column."""
@@ -230,14 +227,15 @@ class Cloud:
     def _draw_legend(self, ax: Any) -> None:
         from matplotlib.lines import Line2D
 
-        handles = [
-            Line2D([], [], color=colour, marker="o", linestyle="", label=f"{truncate(name, 2 * NAME)}: {text}")
-            for name, text, colour in zip(self.names, self._amounts(self.sizes), self.colours, strict=True)
-        ]
+        names = [truncate(name, 2 * NAME) for name in self.names]
+        entries = list(zip(names, self.sizes, self.colours, strict=True))
         outside = self.total - float(self.sizes.sum())
         if outside > 1e-12 * self.total:
-            text = self._amounts([outside])[0]
-            handles.append(Line2D([], [], color=NOISE, marker="o", linestyle="", label=f"none: {text}"))
+            entries.append(("none", outside, NOISE))
+        handles = [
+            Line2D([], [], color=colour, marker="o", linestyle="", label=f"{name}: {amount(size, self.weighted)}")
+            for name, size, colour in entries
+        ]
         ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize=9)
 
 

@@ -36,27 +36,19 @@ class ClustersDisplay(RowsDisplay):
         if columns is not None and map != "axes":
             raise ParameterError(f"columns={columns!r} and map={map!r} both choose the axes: leave out one of them")
         metric = {"metric": "euclidean"} if model is None else metric_of(model)
+        index = sample_of_map(groups.codes, len(groups.names), ROWS)
         if metric["metric"] == "precomputed":
-            return cls._of_distances(rows, groups, map)
-        view = View.of(rows, columns)
-        if map == "axes" or (map == "auto" and not is_worthwhile(view.share, len(rows.X))):
-            return cls(Cloud.of(rows, groups, view, inner=True))
-        index = _sample(groups)
-        return cls._on_neighbour_map(rows, groups, pairwise(rows.X[index], **metric), index)
-
-    @classmethod
-    def _of_distances(cls, rows: Rows, groups: Groups, map: str) -> Self:
-        """Rows of a matrix of distances, on their principal coordinates or on a neighbour map."""
-        D = rows.X if rows.row_numbers is None else rows.X[:, rows.row_numbers]
-        if map != "axes":
-            index = _sample(groups)
-            return cls._on_neighbour_map(rows, groups, D[np.ix_(index, index)], index)
-        axes = ["principal coordinate 1", "principal coordinate 2"]
-        return cls(Cloud.on_map(rows, groups, principal_coordinates(D), np.arange(len(D)), axes))
-
-    @classmethod
-    def _on_neighbour_map(cls, rows: Rows, groups: Groups, D: Array, index: Array) -> Self:
-        result = neighbour_map(D, index, None if rows.w is None else rows.w[index])
+            D = rows.X if rows.row_numbers is None else rows.X[:, rows.row_numbers]
+            if map == "axes":
+                axes = ["principal coordinate 1", "principal coordinate 2"]
+                return cls(Cloud.on_map(rows, groups, principal_coordinates(D), np.arange(len(D)), axes))
+            D = D[np.ix_(index, index)]
+        else:
+            view = View.of(rows, columns)
+            if map == "axes" or (map == "auto" and not is_worthwhile(view.share, len(rows.X))):
+                return cls(Cloud.of(rows, groups, view, inner=True))
+            D = pairwise(rows.X[index], **metric)
+        result = neighbour_map(D, None if rows.w is None else rows.w[index])
         cloud = Cloud.on_map(rows, groups, result.points, index, ["", ""], f"; {result.trust.caption}")
         return cls(cloud, result.trust)
 
@@ -117,10 +109,6 @@ def clusters(
     return drawn_display(ClustersDisplay, model, X, columns=columns, map=map, sample_weight=sample_weight, ax=ax)
 
 
-def _sample(groups: Groups) -> Array:
-    return sample_of_map(groups.codes, len(groups.names), ROWS)
-
-
 # Regions of the clusters (Voronoi cells for K-means).
 
 CELLS = 300  # cells along each axis
@@ -143,11 +131,8 @@ class VoronoiDisplay(RowsDisplay):
     def _build(cls, rows: Rows, groups: Groups, model: Any, columns: Any = None) -> Self:
         view = View.of(rows, columns)
         if model is None:
+            groups.check_any()
             centers: Any = groups.means(rows.X)
-            if len(centers) == 0:
-                raise ParameterError(
-                    "labels are all -1, so there are no clusters to draw: pass labels with at least one cluster"
-                )
         else:
             if not can_predict(model):
                 raise ParameterError(

@@ -42,8 +42,7 @@ class CriteriaDisplay(Display):
     def from_result(cls, chosen: ChooseK, *, axes: Any = None) -> Self:
         """Criteria from the result of `choose_k`."""
         check_result("chosen", chosen, (ChooseK,), "choose_k")
-        display = cls(chosen.recommended, panels(chosen))
-        return display if axes is None else display.plot(axes)
+        return cls(chosen.recommended, panels(chosen))._plot_into(axes)
 
     def plot(self, axes: Any = None) -> Self:
         """Draw into matplotlib Axes, one for each panel, or into a new figure, and set `axes_`."""

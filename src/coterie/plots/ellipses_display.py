@@ -16,7 +16,7 @@ from coterie.metrics.model_labels import check_alike, check_fitted
 from coterie.palette import INK, blends
 from coterie.plots.cloud import Bars, Cloud, n_bins_for, notes
 from coterie.plots.display import Display, caption, drawn_display
-from coterie.plots.projection import MANY, SHOWN, Groups, Rows, RowsDisplay, View, as_rows, call_method, grid_centers
+from coterie.plots.projection import Groups, Rows, RowsDisplay, View, as_rows, call_method, grid_centers, max_points
 
 CELLS = 120  # cells of the density along each axis
 DEVIATIONS = (1.0, 2.0)
@@ -48,13 +48,10 @@ class EllipsesDisplay(RowsDisplay):
 
     @classmethod
     def _build(cls, rows: Rows, groups: Groups, model: Any, deviations: Any = DEVIATIONS, columns: Any = None) -> Self:
-        if model is None and not groups.names:
-            raise ParameterError(
-                "labels are all -1, so there are no clusters to draw: pass labels with at least one cluster"
-            )
         if model is not None:
             components = gaussian_components(model, len(rows.columns))
         else:
+            groups.check_any()
             weights = groups.sizes / groups.sizes.sum()
             components = GaussianComponents(weights, groups.means(rows.X), _covariances(rows, groups))
         radii = np.atleast_1d(np.asarray(deviations, dtype=np.float64))
@@ -97,8 +94,7 @@ class EllipsesDisplay(RowsDisplay):
                     self.ellipses_ += ax.plot(*line.T, color=colour, linewidth=width)
         self.numbers_ = self.cloud.draw_names(ax)
         radii = " and ".join(f"{radius:g}" for radius in self.deviations)
-        text = f"ellipses at {radii} standard deviations, contours of the density; {self.cloud.description}"
-        caption(ax, text)
+        caption(ax, f"ellipses at {radii} standard deviations, contours of the density; {self.cloud.description}")
 
     def _draw_curves(self, ax: Any, bars: Bars) -> None:
         """Draw the density of each component and of the mixture over a histogram of one column."""
@@ -346,7 +342,7 @@ def _bin_means(x: Array, shares: Array, w: Array) -> tuple[Array, Array]:
 
 
 def _sample(n: int, k: int) -> Array:
-    return sample_rows(n, min(n if n <= MANY else SHOWN, max(MAX_VALUES // max(k, 1), 2000)))
+    return sample_rows(n, min(max_points(n), max(MAX_VALUES // max(k, 1), 2000)))
 
 
 @in_order("plots.responsibilities(model, X)")

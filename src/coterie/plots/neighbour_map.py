@@ -50,7 +50,6 @@ class Trust:
 class NeighbourMap:
     """Positions of rows on a map that keeps neighbours together."""
 
-    rows: Array  # (m,) indices of the rows: all, or a sample
     points: Array  # (m, 2)
     trust: Trust
 
@@ -65,7 +64,7 @@ def sample_of_map(codes: Array, k: int, max_rows: int) -> Array:
     return sample_groups(codes, max_rows, min(ROWS_PER_CLUSTER, max_rows // (2 * k + 2)))
 
 
-def neighbour_map(D: Array, rows: Array, sample_weight: Array | None = None, random_state: int = 0) -> NeighbourMap:
+def neighbour_map(D: Array, sample_weight: Array | None = None, random_state: int = 0) -> NeighbourMap:
     """Place rows on a plane by t-SNE, near rows near each other.
 
     The result does not depend on the number of threads.
@@ -74,8 +73,6 @@ def neighbour_map(D: Array, rows: Array, sample_weight: Array | None = None, ran
     ----------
     D : array (m, m)
         Distances of the rows.
-    rows : array (m,)
-        Their indices in the data, which are stored in the result.
     sample_weight : array (m,) or None, default=None
         Weights of the rows in the measures of trust.
     random_state : int, default=0
@@ -103,7 +100,7 @@ def neighbour_map(D: Array, rows: Array, sample_weight: Array | None = None, ran
         points = tsne.fit_transform(D / unit).astype(np.float64)
     points -= points.mean(axis=0)
     points /= max(float(np.abs(points).max()), np.finfo(np.float64).tiny)
-    return NeighbourMap(rows, points, trust(D, points, sample_weight))
+    return NeighbourMap(points, trust(D, points, sample_weight))
 
 
 def trust(D: Array, points: Array, sample_weight: Array | None = None) -> Trust:

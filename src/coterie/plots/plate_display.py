@@ -1,6 +1,7 @@
 """Plate diagram of a mixture."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -21,7 +22,7 @@ COLUMNS = {"alpha": 0.0, "pi": 1.2, "z": 2.6, "x": 3.9, "parameter": 5.4, "const
 
 # The graphical model of a mixture: its variables, constants, dependencies and plates.
 
-GROUPS = 4  # maximum number of families of a product that are drawn
+SUBSCRIPTS = "₁₂₃₄"  # of the families of a product that are drawn
 PARAMETERS = {  # for each family: symbols of its parameters, and its conjugate prior
     "poisson": (("λ",), "Gamma"),
     "exponential": (("λ",), "Gamma"),
@@ -45,156 +46,150 @@ class Node:
     plates: tuple[str, ...] = ()  # 'N': repeated for each row; 'K': for each component
 
 
-@dataclass(frozen=True)
+@dataclass
 class Graph:
-    nodes: tuple[Node, ...]
-    edges: tuple[tuple[str, str], ...]  # from, to
-    rows: str  # number of rows, or 'N'
-    components: str  # number of components
-    formula: tuple[str, ...]  # distributions of the variables
+    nodes: list[Node] = field(default_factory=list)
+    edges: list[tuple[str, str]] = field(default_factory=list)  # from, to
+    rows: str = "N"  # number of rows, or 'N'
+    components: str = ""  # number of components
+    formula: list[str] = field(default_factory=list)  # distributions of the variables
 
     def node(self, name: str) -> Node:
         return next(node for node in self.nodes if node.name == name)
 
+    def add(self, name: str, text: str, role: str, plates: str = "", to: Sequence[str] = ()) -> None:
+        """Add a node, repeated for each of the plates, and its edges."""
+        self.nodes.append(Node(name, text, role, tuple(plates)))
+        self.edges += [(name, end) for end in to]
+
 
 def graph_of(model: Any) -> Graph:
     """Return the graphical model of a mixture estimator, fitted or not."""
-    if isinstance(model, BayesianGaussianMixture):
-        return _bayesian(model)
-    if isinstance(model, GaussianMixture):
-        return _gaussian(model)
-    if isinstance(model, Mixture):
-        return _of_families(model)
-    raise ParameterError(
-        f"model must be a GaussianMixture, BayesianGaussianMixture or Mixture; got {type(model).__name__}"
-    )
-
-
-def _n_rows(model: Any) -> str:
     labels = getattr(model, "labels_", None)
-    return "N" if labels is None else f"{len(labels):,}"
+    graph = Graph(rows="N" if labels is None else f"{len(labels):,}")
+    if isinstance(model, BayesianGaussianMixture):
+        _add_bayesian(graph, model)
+    elif isinstance(model, GaussianMixture):
+        _add_gaussian(graph, model)
+    elif isinstance(model, Mixture):
+        _add_families(graph, model)
+    else:
+        raise ParameterError(
+            f"model must be a GaussianMixture, BayesianGaussianMixture or Mixture; got {type(model).__name__}"
+        )
+    return graph
 
 
-def _core(
-    observed: tuple[Node, ...] = (Node("x", "x", "observed", ("N",)),),
-) -> tuple[list[Node], list[tuple[str, str]]]:
-    """Return the nodes and edges of the rows and their components."""
-    nodes = [Node("z", "z", "latent", ("N",)), *observed]
-    return nodes, [("z", node.name) for node in observed]
+def _add_rows(graph: Graph, observed: dict[str, str]) -> None:
+    """Add the components of the rows, and their variables: texts by name."""
+    graph.add("z", "z", "latent", "N", to=list(observed))
+    for name, text in observed.items():
+        graph.add(name, text, "observed", "N")
 
 
-def _gaussian(model: GaussianMixture) -> Graph:
-    nodes, edges = _core()
+def _add_gaussian(graph: Graph, model: GaussianMixture) -> None:
     fixed = (model.fixed,) if isinstance(model.fixed, str) else tuple(model.fixed)
-    role = lambda name: "constant" if name in fixed else "parameter"  # noqa: E731
-    formula = ["z ~ Categorical(π)", "x | z = k ~ N(μₖ, Σₖ)"]
-    nodes += [Node("pi", "π", role("weights")), Node("mu", "μ", role("means"), ("K",))]
-    edges += [("pi", "z"), ("mu", "x")]
-    parts, equation = _covariance(as_structure(model.covariance_type).name, role("covariances"))
-    nodes += parts
-    edges += [(part.name, "x") for part in parts]
-    if equation:
-        formula.append(equation)
+    roles = {name: "constant" if name in fixed else "parameter" for name in ("weights", "means", "covariances")}
+    graph.components = str(model.n_components)
+    graph.formula += ["z ~ Categorical(π)", "x | z = k ~ N(μₖ, Σₖ)"]
+    _add_rows(graph, {"x": "x"})
+    graph.add("pi", "π", roles["weights"], to=["z"])
+    graph.add("mu", "μ", roles["means"], "K", to=["x"])
+    parts = _add_covariance(graph, as_structure(model.covariance_type).name, roles["covariances"])
     if model.prior is not None:
-        _conjugate(model.prior, nodes, edges, formula, [part.name for part in parts], fixed)
-    return Graph(tuple(nodes), tuple(edges), _n_rows(model), str(model.n_components), tuple(formula))
+        _add_conjugate(graph, model.prior, parts, fixed)
 
 
-def _covariance(name: str, role: str) -> tuple[list[Node], str]:
-    """Return a node for each part of the covariance: volume λ, shape A, orientation D; one for Σ if all are alike."""
+def _add_covariance(graph: Graph, name: str, role: str) -> list[str]:
+    """Add a node for each part of the covariance: volume λ, shape A, orientation D; one for Σ if all are alike."""
     if name in ("VVV", "EEE"):
-        return [Node("sigma", "Σ", role, ("K",) if name == "VVV" else ())], "" if name == "VVV" else "Σₖ = Σ"
+        graph.add("sigma", "Σ", role, "K" if name == "VVV" else "", to=["x"])
+        graph.formula += [] if name == "VVV" else ["Σₖ = Σ"]
+        return ["sigma"]
     texts = zip(("volume", "shape", "orientation"), ("λ", "A", "D"), name, strict=True)
-    nodes = [Node(part, text, role, ("K",) if letter == "V" else ()) for part, text, letter in texts if letter != "I"]
-    subscript = {letter: {"V": "ₖ", "E": "", "I": None}[letter] for letter in "VEI"}
-    volume, shape, orientation = (subscript[letter] for letter in name)
+    parts = [(part, text, letter) for part, text, letter in texts if letter != "I"]
+    for part, text, letter in parts:
+        graph.add(part, text, role, "K" if letter == "V" else "", to=["x"])
+    volume, shape, orientation = ({"V": "ₖ", "E": "", "I": None}[letter] for letter in name)
     if shape is None:
-        return nodes, f"Σₖ = λ{volume} I"
-    if orientation is None:
-        return nodes, f"Σₖ = λ{volume} A{shape}, A diagonal"
-    return nodes, f"Σₖ = λ{volume} D{orientation} A{shape} D{orientation}ᵀ"
+        graph.formula.append(f"Σₖ = λ{volume} I")
+    elif orientation is None:
+        graph.formula.append(f"Σₖ = λ{volume} A{shape}, A diagonal")
+    else:
+        graph.formula.append(f"Σₖ = λ{volume} D{orientation} A{shape} D{orientation}ᵀ")
+    return [part for part, _, _ in parts]
 
 
-def _conjugate(
-    prior: Any, nodes: list[Node], edges: list[tuple[str, str]], formula: list[str], spreads: list[str], fixed: Any
-) -> None:
+def _add_conjugate(graph: Graph, prior: Any, spreads: list[str], fixed: tuple[str, ...]) -> None:
     """Add the prior: Dirichlet on weights, unless it is flat, and normal-inverse-Wishart on means and covariances."""
     if "weights" not in fixed and np.any(np.asarray(getattr(prior, "concentration", 1.0)) != 1.0):
-        nodes.append(Node("alpha", "α", "constant"))
-        edges.append(("alpha", "pi"))
-        formula.append("π ~ Dirichlet(α)")
+        graph.add("alpha", "α", "constant", to=["pi"])
+        graph.formula.append("π ~ Dirichlet(α)")
     if "means" not in fixed:
-        nodes += [Node("m0", "m₀", "constant"), Node("kappa0", "κ₀", "constant")]
-        edges += [("m0", "mu"), ("kappa0", "mu"), *((name, "mu") for name in spreads)]
-        formula.append("μₖ ~ N(m₀, Σₖ / κ₀)")
+        graph.add("m0", "m₀", "constant", to=["mu"])
+        graph.add("kappa0", "κ₀", "constant", to=["mu"])
+        graph.edges += [(name, "mu") for name in spreads]
+        graph.formula.append("μₖ ~ N(m₀, Σₖ / κ₀)")
     if "covariances" not in fixed:
-        nodes += [Node("nu0", "ν₀", "constant"), Node("s0", "S₀", "constant")]
-        edges += [(start, name) for start in ("nu0", "s0") for name in spreads]
-        formula.append("Σₖ ~ inverse Wishart(ν₀, S₀)")
+        graph.add("nu0", "ν₀", "constant", to=spreads)
+        graph.add("s0", "S₀", "constant", to=spreads)
+        graph.formula.append("Σₖ ~ inverse Wishart(ν₀, S₀)")
 
 
-def _bayesian(model: BayesianGaussianMixture) -> Graph:
-    nodes, edges = _core()
+def _add_bayesian(graph: Graph, model: BayesianGaussianMixture) -> None:
     is_process = model.weight_concentration_prior_type == "dirichlet_process"
     is_tied = model.covariance_type == "tied"
-    nodes += [
-        Node("alpha", "α", "constant"),
-        Node("pi", "v" if is_process else "π", "parameter", ("K",) if is_process else ()),
-        Node("mu", "μ", "parameter", ("K",)),
-        Node("sigma", "Λ", "parameter", () if is_tied else ("K",)),
-        *(Node(name, text, "constant") for name, text in (("m0", "m₀"), ("kappa0", "κ₀"), ("nu0", "ν₀"), ("s0", "W₀"))),
-    ]
-    edges += [("alpha", "pi"), ("pi", "z"), ("mu", "x"), ("sigma", "x"), ("m0", "mu"), ("kappa0", "mu")]
-    edges += [("sigma", "mu"), ("nu0", "sigma"), ("s0", "sigma")]
+    graph.components = str(model.n_components)
+    _add_rows(graph, {"x": "x"})
+    graph.add("alpha", "α", "constant", to=["pi"])
+    graph.add("pi", "v" if is_process else "π", "parameter", "K" if is_process else "", to=["z"])
+    graph.add("mu", "μ", "parameter", "K", to=["x"])
+    graph.add("sigma", "Λ", "parameter", "" if is_tied else "K", to=["x"])
+    graph.add("m0", "m₀", "constant", to=["mu"])
+    graph.add("kappa0", "κ₀", "constant", to=["mu"])
+    graph.edges.append(("sigma", "mu"))
+    graph.add("nu0", "ν₀", "constant", to=["sigma"])
+    graph.add("s0", "W₀", "constant", to=["sigma"])
     precision, kinds = "Λ" if is_tied else "Λₖ", {"diag": "Gamma, each column,", "spherical": "Gamma"}
-    formula = (
+    graph.formula += [
         *(("vₖ ~ Beta(1, α)", "πₖ = vₖ (1 − v₁) ⋯ (1 − vₖ₋₁)") if is_process else ("π ~ Dirichlet(α)",)),
         "z ~ Categorical(π)",
         f"x | z = k ~ N(μₖ, {precision}⁻¹)",
         f"μₖ ~ N(m₀, (κ₀ {precision})⁻¹)",
         f"{precision} ~ {kinds.get(model.covariance_type, 'Wishart')}(ν₀, W₀)",
-    )
-    return Graph(tuple(nodes), tuple(edges), _n_rows(model), str(model.n_components), formula)
+    ]
 
 
-def _of_families(model: Mixture) -> Graph:
+def _add_families(graph: Graph, model: Mixture) -> None:
     family = as_family(model.family)
     family = family if model.prior is None else family.with_prior(model.prior)
     groups = [one for one, _ in family.families] if isinstance(family, Product) else [family]
-    shown = groups[:GROUPS]
-    has_several = len(groups) > 1
-    rows = tuple(Node(f"x{g}", f"x{'₁₂₃₄'[g]}" if has_several else "x", "observed", ("N",)) for g in range(len(shown)))
-    nodes, edges = _core(rows)
+    subscripts = SUBSCRIPTS[: len(groups)] if len(groups) > 1 else [""]
+    _add_rows(graph, {f"x{g}": f"x{subscript}" for g, subscript in enumerate(subscripts)})
     is_auto = model.n_components == "auto"
-    formula = ["z ~ Categorical(π)"]
+    graph.components = str(getattr(model, "n_components_", "∞")) if is_auto else str(model.n_components)
     if is_auto or np.any(np.asarray(model.concentration) != 1.0):
-        nodes.append(Node("alpha", "α", "constant"))
-        edges.append(("alpha", "pi"))
-        formula.insert(0, "π ~ stick-breaking(α)" if is_auto else "π ~ Dirichlet(α)")
-    nodes.append(Node("pi", "π", "parameter"))
-    edges.append(("pi", "z"))
-    for g, one in enumerate(shown):
-        _add_family(one, g if has_several else None, nodes, edges, formula)
-    if len(groups) > len(shown):
-        formula.append(f"and {len(groups) - len(shown)} more families of columns")
-    components = str(getattr(model, "n_components_", "∞")) if is_auto else str(model.n_components)
-    return Graph(tuple(nodes), tuple(edges), _n_rows(model), components, tuple(formula))
+        graph.add("alpha", "α", "constant", to=["pi"])
+        graph.formula.append("π ~ stick-breaking(α)" if is_auto else "π ~ Dirichlet(α)")
+    graph.add("pi", "π", "parameter", to=["z"])
+    graph.formula.append("z ~ Categorical(π)")
+    for g, (one, subscript) in enumerate(zip(groups, subscripts, strict=False)):
+        _add_family(graph, one, f"x{g}", subscript)
+    if len(groups) > len(subscripts):
+        graph.formula.append(f"and {len(groups) - len(subscripts)} more families of columns")
 
 
-def _add_family(
-    family: Any, group: int | None, nodes: list[Node], edges: list[tuple[str, str]], formula: list[str]
-) -> None:
+def _add_family(graph: Graph, family: Any, x: str, subscript: str) -> None:
     symbols, conjugate = PARAMETERS.get(family.name, (("θ",), None))
-    subscript, x = ("", 0) if group is None else ("₁₂₃₄"[group], group)
-    names = [f"{symbol}{x}" for symbol in symbols]
-    nodes += [Node(name, symbol + subscript, "parameter", ("K",)) for name, symbol in zip(names, symbols, strict=True)]
-    edges += [(name, f"x{x}") for name in names]
-    inner = ", ".join(f"{symbol}{subscript}ₖ" if group is None else f"{symbol}{subscript}" for symbol in symbols)
-    formula.append(f"x{subscript} | z = k ~ {type(family).__name__}({inner})")
+    texts = [symbol + subscript for symbol in symbols]
+    names = [symbol + x.removeprefix("x") for symbol in symbols]
+    for name, text in zip(names, texts, strict=True):
+        graph.add(name, text, "parameter", "K", to=[x])
+    inner = ", ".join(text if subscript else f"{text}ₖ" for text in texts)
+    graph.formula.append(f"x{subscript} | z = k ~ {type(family).__name__}({inner})")
     if getattr(family, "prior", None) is not None and conjugate:
-        nodes.append(Node(f"prior{x}", "η₀" + subscript, "constant"))
-        edges += [(f"prior{x}", name) for name in names]
-        formula.append(f"{', '.join(symbol + subscript for symbol in symbols)} ~ {conjugate}(η₀{subscript})")
+        graph.add(f"prior{x.removeprefix('x')}", f"η₀{subscript}", "constant", to=names)
+        graph.formula.append(f"{', '.join(texts)} ~ {conjugate}(η₀{subscript})")
 
 
 @dataclass(eq=False, repr=False)

@@ -98,6 +98,13 @@ class Groups(NamedTuple):
         empty = np.where(self.sizes == 0, 0.0, np.nan)[:, None]
         return np.where(mass > 0, sums / np.where(mass > 0, mass, 1.0), empty)
 
+    def check_any(self) -> None:
+        """Reject labels that are all -1."""
+        if not self.names:
+            raise ParameterError(
+                "labels are all -1, so there are no clusters to draw: pass labels with at least one cluster"
+            )
+
 
 @dataclass(frozen=True)
 class View:
@@ -217,6 +224,11 @@ def call_method(model: Any, method: str, X: Array) -> Array:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
         return np.asarray(getattr(model, method)(X))
+
+
+def max_points(n: int) -> int:
+    """Return how many of n rows are drawn as points."""
+    return n if n <= MANY else SHOWN
 
 
 def grid_centers(values: Array, cells: int, margin: float = 0.05) -> Array:

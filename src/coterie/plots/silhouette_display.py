@@ -8,7 +8,7 @@ import numpy as np
 from coterie.core.arguments import in_order
 from coterie.core.arrays import Array
 from coterie.core.formatting import truncate
-from coterie.core.protocols import is_estimator, parameters_of
+from coterie.core.protocols import parameters_of
 from coterie.data import opened
 from coterie.data.memory import as_weights
 from coterie.data.row_sample import affordable_series, sample_groups
@@ -21,7 +21,7 @@ from coterie.kmeans.time_series_kmeans import TimeSeriesKMeans
 from coterie.metrics import silhouette_samples
 from coterie.metrics.model_labels import check_fitted
 from coterie.palette import INK, MARK, colours
-from coterie.plots.display import Display, amount, caption
+from coterie.plots.display import Display, amount, caption, drawn_display
 from coterie.plots.projection import Groups, as_groups, as_rows, groups_of_model
 
 MAX_CLUSTERS = 30  # that are drawn
@@ -73,6 +73,7 @@ class SilhouetteDisplay(Display):
         ax: Any = None,
     ) -> Self:  # fmt: skip
         """Silhouettes for labels, one for each row; rows with label -1 are left out."""
+        metric = metric or "euclidean"
         rows, w = _rows(opened(X), metric, sample_weight)
         return cls._build(rows, as_groups(labels, len(rows)), w, metric, n_jobs)._plot_into(ax)
 
@@ -98,7 +99,7 @@ class SilhouetteDisplay(Display):
         worst = nonempty[np.argsort(means[nonempty], kind="stable")[:MAX_CLUSTERS]]
         mean = float(means[nonempty] @ sizes[nonempty] / sizes.sum())
         sampled = None if len(index) == n else len(index)
-        outlines = [_outline(s, w_s) for s, w_s in by_cluster]
+        outlines = [outline(s, w_s) for s, w_s in by_cluster]
         display = cls(groups.names, sizes, means, below, outlines, mean, np.sort(worst), n, sampled, w is not None)
         display.rows_, display.silhouettes_ = index, values
         return display
@@ -117,8 +118,8 @@ class SilhouetteDisplay(Display):
         for j, top, height in zip(self.shown, tops, heights, strict=True):
             values = self.outlines[j]
             y = top - height * np.linspace(0, 1, max(len(values), 2))
-            outline = values if len(values) > 1 else np.repeat(values, 2)
-            self.areas_.append(ax.fill_betweenx(y, 0, outline, color=shades[j], linewidth=0, alpha=0.85))
+            ends = values if len(values) > 1 else np.repeat(values, 2)
+            self.areas_.append(ax.fill_betweenx(y, 0, ends, color=shades[j], linewidth=0, alpha=0.85))
         row_labels = [
             f"{truncate(self.names[j], 16)}   {self.means[j]:.2f}   {amount(self.sizes[j], self.weighted)}"
             for j in self.shown
@@ -181,7 +182,7 @@ def _mean(values: Array, w: Array | None) -> float:
     return float(np.average(values, weights=w)) if len(values) else np.nan
 
 
-def _outline(values: Array, w: Array | None) -> Array:
+def outline(values: Array, w: Array | None = None) -> Array:
     """Return at most `STEPS` of the sorted values, at equal steps of rows or weight."""
     if w is None and len(values) <= STEPS:
         return values
@@ -229,7 +230,5 @@ def silhouette(
     >>> ax.get_title(loc="left")
     'mean silhouette 0.89'
     """
-    options: dict[str, Any] = {"sample_weight": sample_weight, "n_jobs": n_jobs, "ax": ax}
-    if is_estimator(model):
-        return SilhouetteDisplay.from_estimator(model, X, metric=metric, **options)._drawn()
-    return SilhouetteDisplay.from_predictions(X, model, metric=metric or "euclidean", **options)._drawn()
+    options: dict[str, Any] = {"metric": metric, "sample_weight": sample_weight, "n_jobs": n_jobs, "ax": ax}
+    return drawn_display(SilhouetteDisplay, model, X, **options)

@@ -12,7 +12,7 @@ import numpy as np
 from coterie import selection
 from coterie.core.formatting import count
 from coterie.core.protocols import is_estimator
-from coterie.diagnosis.diagnosis import Diagnosis
+from coterie.diagnosis.findings import Diagnosis
 from coterie.explanation.rules import Explanation
 from coterie.hierarchy.linkage_matrix import LinkageMatrix
 from coterie.palette import colours
@@ -20,12 +20,12 @@ from coterie.plots import DendrogramDisplay
 from coterie.plots.display import plain
 from coterie.report.build.fitted_clusters import FittedClusters, fitted_clusters
 from coterie.report.formatting import compact, number, percent, short_name, two_places
-from coterie.report.html.charts.criteria import VOTE_HEADER, vote_rows
-from coterie.report.html.charts.curves import Choice, Line, drawn_curves
-from coterie.report.html.charts.figure import cluster_name, numbers
+from coterie.report.html.blocks import cluster_name, numbers
+from coterie.report.html.charts.curves import ChosenK, Line, drawn_curves
 from coterie.report.html.charts.svg import scrollable
 from coterie.report.html.charts.trees import dendrogram
 from coterie.report.html.sections.diagnosis import findings
+from coterie.report.html.sections.n_clusters import VOTE_HEADER, vote_rows
 from coterie.report.html.styles import stylesheet as report_stylesheet
 from coterie.report.results import JobResult
 from coterie.report.text import CRITERIA, RULE_HEADER, cluster_rows, fit_line, preparation_lines, written_files
@@ -70,7 +70,7 @@ def _(result: selection.ChooseK) -> str:
     votes = vote_rows(sorted(result.votes, key=lambda vote: -vote.weight))
     chart = drawn_curves(
         "Support", "support of all criteria", [Line("support", result.ks.tolist(), result.support.tolist())],
-        choice=Choice(result.recommended, f"K = {result.recommended}"),
+        choice=ChosenK(result.recommended, f"K = {result.recommended}"),
     )  # fmt: skip
     best = [row["recommended"] for row in table].index(True)
     vote_table = _numbers(VOTE_HEADER, votes, left=(0, 4))
@@ -92,7 +92,7 @@ def _(result: selection.Sweep) -> str:
 def _(result: selection.Curve) -> str:
     errors = None if result.errors is None else result.errors.tolist()
     name = result.name.replace("_", " ")
-    choice = None if result.best is None else Choice(result.best, f"best at K = {result.best}")
+    choice = None if result.best is None else ChosenK(result.best, f"best at K = {result.best}")
     line = Line(name, result.ks.tolist(), result.values.tolist(), errors)
     direction = "Higher is better." if result.higher_is_better else "Lower is better."
     note = f"{direction} {result.note[:1].upper()}{result.note[1:]}." if result.note else direction
@@ -104,7 +104,7 @@ def _(result: selection.Curve) -> str:
 def _(result: selection.Gap) -> str:
     k = result.recommended
     line = Line("gap", result.ks.tolist(), result.gap.tolist(), result.se.tolist())
-    chart = drawn_curves("Gap statistic", "gap ± standard error", [line], choice=Choice(k, f"K = {k}"))
+    chart = drawn_curves("Gap statistic", "gap ± standard error", [line], choice=ChosenK(k, f"K = {k}"))
     references = count(len(result.reference_log_w), "reference data set")
     note = f" by the gap statistic (rule {result.rule}, {references})"
     return _result(f"K = {k}", note, _dicts(result.table()), chart)
@@ -118,7 +118,7 @@ def _(result: selection.Stability) -> str:
     best = result.best
     chart = drawn_curves(
         "Stability", "agreement of resamples", [line], dots=dots, threshold=(result.threshold, "stable above"),
-        choice=None if best is None else Choice(best, f"stable: K = {best}"),
+        choice=None if best is None else ChosenK(best, f"stable: K = {best}"),
     )  # fmt: skip
     verdict = f"No K reaches {result.threshold:g}." if best is None else f"{best} clusters are stable."
     measure = {"adjusted_rand": "adjusted Rand index"}.get(result.measure, result.measure.replace("_", " "))
@@ -136,7 +136,7 @@ def _(result: selection.MixtureTable) -> str:
             lines.append(Line(name, result.ks[known].tolist(), values[known].tolist(), None, colour))
     chart = None
     if best:
-        choice = Choice(best[0].k, f"{best[0].structure}, K = {best[0].k}")
+        choice = ChosenK(best[0].k, f"{best[0].structure}, K = {best[0].k}")
         chart = drawn_curves("BIC", "BIC, lower is better", lines, choice=choice, along="number of components K")
     first = [
         [name.upper(), *(f"{choice} ({number(choice.value)})" for choice in result.best(3, name))]
@@ -166,7 +166,7 @@ def _(result: selection.Tendency) -> str:
 def _(result: selection.DendrogramGap) -> str:
     k = result.best
     line = Line("jump", result.ks.tolist(), result.jumps.tolist())
-    chart = drawn_curves("Jumps", "jump of the merge heights", [line], choice=Choice(k, f"K = {k}"))
+    chart = drawn_curves("Jumps", "jump of the merge heights", [line], choice=ChosenK(k, f"K = {k}"))
     note = f", the largest jump of the merge heights (clarity {result.clarity:.2g})"
     best = result.ks.tolist().index(k) if k in result.ks else None
     return _result(f"K = {k}", note, _dicts(result.table(), best=best), chart)
@@ -177,7 +177,7 @@ def _(result: selection.Knee) -> str:
     x, y = result.points.T.tolist()
     chart = None
     if all(value.is_integer() for value in x):  # ticks are whole numbers
-        choice = None if result.x is None else Choice(int(result.x), f"knee at {result.x:g}")
+        choice = None if result.x is None else ChosenK(int(result.x), f"knee at {result.x:g}")
         chart = drawn_curves("Curve", "y", [Line("curve", [int(value) for value in x], y)], choice=choice, along="x")
     note = ". A knee shows where a larger x brings little; it does not show whether there are clusters."
     heading = f"{result.heading[:1].upper()}{result.heading[1:]}"

@@ -1,6 +1,6 @@
 """Self-contained HTML pages: escaped markup, charts as SVG and PNG, data, and the scripts of interactive figures."""
 
-from coterie.web.clustermap import ClusterMap, beyond_text, swatch
+from coterie.web.clustermap import ClusterMap, beyond_text, legend, swatch
 from coterie.web.density import Densities, Density
 from coterie.web.markup import Markup, tag
 from coterie.web.packing import box_of, pack_labels, pack_points, pack_rgb, span
@@ -21,6 +21,7 @@ __all__ = [
     "ellipses_of",
     "embedded",
     "inner_range",
+    "legend",
     "outward",
     "pack_labels",
     "pack_points",

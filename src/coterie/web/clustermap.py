@@ -1,6 +1,6 @@
 """Interactive map of clusters: rows on any two of several axes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,6 +20,7 @@ from coterie.web.still import MANY, ellipses_of, point_colours, still
 MAX_CHARACTERS = 200_000  # maximum size of the packed densities
 MAX_CHARACTERS_MANY = 85_000  # the same for many clusters, whose pages are long anyway
 FIRST = ((2, 1), (4, 2), (8, 4))  # cells that may be merged vertically and horizontally in the first view, a wide one
+LEGEND = 30  # maximum number of clusters in a legend
 OTHERS = ((2, 2),)  # the same for other views, whose axes can be exchanged
 
 
@@ -118,10 +119,8 @@ class ClusterMap:
         """Return the static figure, in an element that the script replaces by the map of `data[key]`."""
         view = self.title or " against ".join(self.axes[j] for j in reversed(self.start))
         caption = tag("figcaption", f"{view}; {self.description}", cls="muted")
-        entries = list(zip(self.names, self.colors, strict=True))[:30] if len(self.names) > 1 else []
-        legend = [tag("li", swatch(color), name) for name, color in entries]
-        return tag("figure", self.picture(), tag("ul", legend, cls="legend") if legend else None, caption, cls="map",
-                   data_map=key)  # fmt: skip
+        names = legend(self.names, self.colors) if len(self.names) > 1 else None
+        return tag("figure", self.picture(), names, caption, cls="map", data_map=key)
 
     def picture(self) -> Markup:
         """Return the first view as SVG."""
@@ -188,6 +187,12 @@ def swatch(color: str) -> Markup:
     """Return a small square of a colour, for a legend."""
     square = tag("rect", width=10, height=10, rx=2.5, fill=color)
     return tag("svg", square, cls="swatch", viewBox="0 0 10 10", width=10, height=10, aria_hidden="true")
+
+
+def legend(names: Sequence[str], colors: Sequence[str], others: Mapping[str, str] | None = None) -> Markup:
+    """Return a legend of the first clusters, and of other things by name."""
+    entries = [*list(zip(names, colors, strict=True))[:LEGEND], *(others or {}).items()]
+    return tag("ul", [tag("li", swatch(color), name) for name, color in entries], cls="legend")
 
 
 def _round(values: Any) -> Any:

@@ -27,10 +27,15 @@ def span(values: Any, margin: float = 0.04) -> tuple[float, float]:
 
 
 def pack_values(values: Any, low: float, high: float) -> str:
-    """Pack numbers as 16-bit steps from `low` to `high`; the first and the last step are numbers outside only."""
+    """Pack numbers as `value_steps`."""
+    return _text(value_steps(values, low, high))
+
+
+def value_steps(values: Any, low: float, high: float) -> Array:
+    """Return numbers as 16-bit steps from `low` to `high`; the first and the last step are numbers outside only."""
     steps, values = _steps(values, low, high), np.asarray(values)
     is_inside = (values >= low) & (values <= high)
-    return _text(np.where(is_inside, np.clip(steps, 1, STEPS - 1), steps).astype("<u2"))
+    return np.where(is_inside, np.clip(steps, 1, STEPS - 1), steps).astype("<u2")
 
 
 def pack_points(points: Any, box: Any) -> str:
@@ -48,11 +53,16 @@ def unpack_points(text: str, box: Any) -> Array:
 
 
 def pack_labels(labels: Any, k: int) -> str:
-    """Pack labels of `k` clusters, as bytes if k < 255, else as 16-bit integers; -1 becomes the largest integer."""
+    """Pack labels of `k` clusters as `label_codes`."""
+    return _text(label_codes(labels, k))
+
+
+def label_codes(labels: Any, k: int) -> Array:
+    """Return labels of `k` clusters as bytes if k < 255, else as 16-bit integers; -1 becomes the largest integer."""
     labels, dtype = np.asarray(labels), _label_type(k)
     if labels.size and not (int(labels.min()) >= -1 and int(labels.max()) < k):
         raise ParameterError(f"labels must be from -1 to {k - 1}; got {labels.min()} to {labels.max()}")
-    return _text(np.where(labels < 0, np.iinfo(dtype).max, labels).astype(dtype))
+    return np.where(labels < 0, np.iinfo(dtype).max, labels).astype(dtype)
 
 
 def unpack_labels(text: str, k: int) -> Array:

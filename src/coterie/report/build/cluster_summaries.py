@@ -37,21 +37,23 @@ def summaries(
     prepared: PreparedTable, labels: NDArray[np.integer], k: int, silhouettes: SilhouetteDisplay | Absent
 ) -> tuple[ClusterSummary, ...]:
     """A summary of each cluster that has rows, by the values in the table; means and shares are weighted."""
-    names = prepared.preparation.names
+    preparation = prepared.preparation
+    names = preparation.names
     clusters, deviations = observed_moments(prepared, labels, k)
     sizes, missing = np.bincount(labels, minlength=k), prepared.missing_by_cluster(labels, k)
     means = np.where(np.abs(clusters.means) <= OF_SUMS * clusters.deviation, 0.0, clusters.means)
-    categories = _categories(prepared.preparation)
+    # Column and value of each one-hot column of the matrix; None for numbers
+    categories = [*[None] * len(preparation.numbers), *preparation.indicators]
     is_share = _is_binary(prepared.observed)
     mass = sizes if prepared.weight is None else np.bincount(labels, prepared.weight, k)
     mean_silhouettes = [] if isinstance(silhouettes, Absent) else silhouettes.means.tolist()
-    shapes = series_traits(prepared.rows.X, labels, k, prepared.weight) if prepared.preparation.series else None
+    shapes = series_traits(prepared.rows.X, labels, k, prepared.weight) if preparation.series else None
     result = []
     for i, label in enumerate(np.flatnonzero(sizes).tolist()):
         traits = [
             Trait(names[j], float(deviations[label, j]), float(means[label, j]), float(clusters.mean[j]), categories[j])
             if is_share[j]
-            else _number_trait(names[j], float(deviations[label, j]), float(means[label, j]), prepared.preparation)
+            else _number_trait(names[j], float(deviations[label, j]), float(means[label, j]), preparation)
             for j in _strongest(deviations[label], categories)
         ]
         if shapes is not None:  # values of single time points say little about series
@@ -102,11 +104,6 @@ def _strongest(deviations: NDArray[np.floating], categories: Sequence[tuple[str,
         if len(result) == TRAITS_SHOWN:
             break
     return result
-
-
-def _categories(preparation: Preparation) -> list[tuple[str, str] | None]:
-    """Column and value of each one-hot column of the matrix; None for numbers."""
-    return [*[None] * len(preparation.numbers), *preparation.indicators]
 
 
 def _is_binary(X: NDArray[np.floating]) -> NDArray[np.bool_]:
@@ -183,17 +180,12 @@ def fit_warnings(method: str, fit: FittedModel, clusters: Sequence[ClusterSummar
     limit = min(SMALL_SHARE, 0.2 / k)
     small = [f"{cluster.label} ({cluster.rows:,})" for cluster in clusters if cluster.share < limit]
     if algorithm_of(method).finds_k:
-        warnings += _noise_warnings(fit)
+        share = float((fit.labels < 0).mean())
+        remedy = "try a smaller --min-samples, fewer columns, or -a kmeans"
+        warnings += [f"{share:.0%} of the rows are noise: {remedy}."] if share > MUCH_NOISE else []
     elif small:
         warnings.append(f"very few rows in cluster {', '.join(small)}: outliers, or -k too large?")
     return tuple(warnings)
-
-
-def _noise_warnings(fit: FittedModel) -> list[str]:
-    share = float((fit.labels < 0).mean())
-    if share <= MUCH_NOISE:
-        return []
-    return [f"{share:.0%} of the rows are noise: try a smaller --min-samples, fewer columns, or -a kmeans."]
 
 
 def silhouettes(

@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from coterie.diagnosis.diagnosis import Diagnosis
-from coterie.diagnosis.findings import Check, Finding
+from coterie.diagnosis.findings import Check, Diagnosis, Finding
 from coterie.diagnosis.n_clusters_checks import MOVE_CENTERS
 from coterie.diagnosis.nonconvex_checks import ELONGATED
 

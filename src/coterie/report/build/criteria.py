@@ -36,7 +36,8 @@ def criteria(choice: Choice, details: ChooseK, by_criteria: bool) -> Criteria:
     else:
         smallest = {name: next(key for key, each in EFFORTS.items() if name in each.criteria) for name in CRITERIA}
         options = {name: f"--budget {budget}" for name, budget in smallest.items()}
-    indices = [_without_zero_errors(results[name]) for name in INDICES if results.get(name) is not None]
+    known = [results[name] for name in INDICES if results.get(name) is not None]
+    indices = [curve if np.any(curve.errors) else replace(curve, errors=None) for curve in known]
     if (valleys := results.get("valleys")) is not None:
         note = "number of clusters with fewer rows between them and their neighbours than at their centers"
         errors = valleys.standard_error
@@ -61,7 +62,3 @@ def criteria(choice: Choice, details: ChooseK, by_criteria: bool) -> Criteria:
         ),
         not_computed={NAMES[name]: option for name, option in options.items() if name not in used},
     )
-
-
-def _without_zero_errors(curve: Curve) -> Curve:
-    return curve if np.any(curve.errors) else replace(curve, errors=None)

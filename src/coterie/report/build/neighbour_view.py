@@ -37,7 +37,7 @@ def neighbour_view(
     w = None if weight is None or not weight[rows].any() else weight[rows]
     distances, note = _distances(space, rows, model, preparation)
     try:
-        result = neighbour_map(distances, rows, w, seed)
+        result = neighbour_map(distances, w, seed)
     except InputError as error:
         return Absent(str(error).partition(": use map")[0])
     axes = trust(distances, space.project(rows, space.view.directions, np.zeros(2)), w)

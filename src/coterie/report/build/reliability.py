@@ -13,8 +13,8 @@ from sklearn.base import clone
 from coterie.core.protocols import parameters_of
 from coterie.data.row_sample import sample_rows
 from coterie.diagnosis import diagnose
-from coterie.diagnosis.diagnosis import Diagnosis
-from coterie.diagnosis.findings import Check, join_names, not_measured
+from coterie.diagnosis.findings import Check, Diagnosis, join_names, not_measured
+from coterie.plots.silhouette_display import outline
 from coterie.preparation.fit_preparation import PreparedTable
 from coterie.preparation.preparation import Preparation
 from coterie.report.build.fitted_model import FittedModel
@@ -28,7 +28,7 @@ DISTINCT = 4  # distinct rows per cluster, so that a resample has some of each
 MAX_CLUSTERS = 250  # above this number resampling takes too long
 RESTARTS = 3  # of each fit to a resample
 CERTAIN = 0.9  # probability below which a row is uncertain
-POINTS, SHOWN = 200, 30  # points of an outline, and clusters that are drawn
+SHOWN = 30  # clusters that are drawn
 CHECKED, MIN_CHECKED, CHECKED_VALUES = 200_000, 10_000, 20_000_000  # rows that are diagnosed, and their values
 NAMED = 5  # rows in a sentence
 SLOW = ("kernel", "linkage", "metric", "init_params")  # parameters of methods that use all pairs or search for starts
@@ -48,7 +48,7 @@ def certainty(
         sizes=np.array([len(each) for each in clusters]),
         means=means,
         below=np.array([(each < CERTAIN).mean() for each in clusters]),
-        outlines=[each[np.linspace(0, len(each) - 1, min(len(each), POINTS)).round().astype(int)] for each in clusters],
+        outlines=[outline(each) for each in clusters],
         mean=float(probabilities.mean()),
         shown=np.sort(np.argsort(means, kind="stable")[:SHOWN]),
         n=len(probabilities),

@@ -1,7 +1,5 @@
 """Features of the shape of series: level, trend, amplitude, extremes and steps, and how clusters differ in them."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,22 +11,13 @@ ROWS = 4_096  # series whose features are computed at once
 ROUNDING = 1e-9  # standard deviations below this share of the largest value are rounding errors
 
 
-@dataclass(frozen=True)
-class Feature:
-    """A feature of a series: words for clusters with a low and a high mean, and the text before that mean."""
-
-    low: str
-    high: str
-    prefix: str = ""
-
-
-FEATURES = (
-    Feature("low level", "high level"),
-    Feature("falling", "rising", "change "),
-    Feature("small range", "large range"),
-    Feature("early maximum", "late maximum", "step "),
-    Feature("early minimum", "late minimum", "step "),
-    Feature("small steps", "large steps"),
+FEATURES = (  # words for clusters with a low and a high mean, and the text before that mean
+    ("low level", "high level", ""),
+    ("falling", "rising", "change "),
+    ("small range", "large range", ""),
+    ("early maximum", "late maximum", "step "),
+    ("early minimum", "late minimum", "step "),
+    ("small steps", "large steps", ""),
 )
 
 
@@ -70,10 +59,10 @@ def series_traits(
     result = []
     for cluster_scores, cluster_means in zip(np.nan_to_num(scores), summary.means, strict=True):
         order = np.argsort(-np.abs(np.round(cluster_scores, 9)), kind="stable")
-        result.append([_trait(FEATURES[j], cluster_scores[j], cluster_means[j]) for j in order])
+        traits = []
+        for j in order.tolist():
+            low, high, prefix = FEATURES[j]
+            name, score = high if cluster_scores[j] > 0 else low, float(cluster_scores[j])
+            traits.append(Trait(name, score, value=f"{prefix}{compact(cluster_means[j])}"))
+        result.append(traits)
     return result
-
-
-def _trait(feature: Feature, deviation: float, mean: float) -> Trait:
-    name = feature.high if deviation > 0 else feature.low
-    return Trait(name, float(deviation), value=f"{feature.prefix}{compact(mean)}")

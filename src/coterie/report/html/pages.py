@@ -5,6 +5,7 @@ from typing import Any
 
 from coterie.plots.display import plain
 from coterie.report.formatting import short_name
+from coterie.report.html.blocks import absent, section
 from coterie.report.html.charts.bars import bars
 from coterie.report.html.charts.convergence import convergence, text_without_curve
 from coterie.report.html.charts.profiles import boxes, means, shares
@@ -18,7 +19,6 @@ from coterie.report.html.sections.clusters import clusters
 from coterie.report.html.sections.diagnosis import diagnosis
 from coterie.report.html.sections.n_clusters import n_clusters
 from coterie.report.html.sections.reliability import reliability
-from coterie.report.html.sections.section import absent, section
 from coterie.report.html.styles import stylesheet
 from coterie.web import ClusterMap, Markup, page, player, tag
 

@@ -10,7 +10,7 @@ from coterie.report.results import Choice, ChoiceResult, ComparisonResult, JobRe
 
 if TYPE_CHECKING:
     from coterie import plots
-    from coterie.diagnosis.diagnosis import Diagnosis
+    from coterie.diagnosis.findings import Diagnosis
     from coterie.plots.cloud import Cloud
     from coterie.selection import Curve
     from coterie.selection.votes import Vote

@@ -6,22 +6,19 @@ from typing import Any
 from coterie.core.formatting import count
 from coterie.palette import NOISE, colours
 from coterie.report.formatting import number, short_name
-from coterie.report.html.charts.figure import figure, numbers
+from coterie.report.html.blocks import figure, numbers
 from coterie.report.html.charts.svg import SLIM, WIDE, axes, path, svg_text, tooltip
-from coterie.web import Markup, Plane, beyond_text, swatch, tag
+from coterie.web import Markup, Plane, beyond_text, legend, tag
 from coterie.web.still import ARROW, arrow
 
 HEIGHT, SLIM_HEIGHT = 340.0, 260.0
-LEGEND = 30  # maximum number of entries
+LABELS = 30  # maximum number of clusters with labels
 
 
 def bars(cloud: Mapping[str, Any]) -> Markup:
     """Draw the dictionary of a `Cloud` of one column: numbers of rows in each bin, stacked by cluster."""
     names = [*(short_name(name) for name in cloud["names"]), "no cluster"]
-    entries = list(zip(names, colours(len(cloud["names"])), strict=False))[:LEGEND]
-    legend = None
-    if len(names) > 2:
-        legend = tag("ul", [tag("li", swatch(shade), name) for name, shade in entries], cls="legend")
+    clusters = legend(names[:-1], colours(len(names) - 1)) if len(names) > 2 else None
     drawn, slim = _drawn(cloud, names, WIDE, HEIGHT), _drawn(cloud, names, SLIM, SLIM_HEIGHT)
     edges, counts = cloud["bars"]["edges"], cloud["bars"]["counts"]
     shown = [j for j in range(len(names)) if any(counts[j])][:12]
@@ -33,7 +30,7 @@ def bars(cloud: Mapping[str, Any]) -> Markup:
     note = "The data has one column, so a histogram replaces the map. Labels are at the means of the clusters."
     if cloud["beyond"]:
         note += f" {beyond_text(cloud['beyond'])}."
-    return figure("", [legend, drawn], table, note=note, slim=[legend, slim])
+    return figure("", [clusters, drawn], table, note=note, slim=[clusters, slim])
 
 
 def _drawn(cloud: Mapping[str, Any], names: list[str], width: float, height: float) -> Markup:
@@ -85,4 +82,4 @@ def _mean_labels(of: Plane, cloud: Mapping[str, Any]) -> list[Markup]:
             x = min(max(of.x(center[0]), of.left), of.right)
             box = tag("rect", x=round(x - half, 1), y=of.top, width=2 * half, height=18, rx=9, stroke=shade)
             labels.append(tag("g", box, svg_text(x, of.top + 13, text), cls="number"))
-    return labels[:LEGEND]
+    return labels[:LABELS]

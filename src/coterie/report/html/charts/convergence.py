@@ -5,7 +5,7 @@ from typing import Any
 
 from coterie.core.formatting import count
 from coterie.report.formatting import number
-from coterie.report.html.charts.figure import figure, numbers
+from coterie.report.html.blocks import figure, numbers
 from coterie.report.html.charts.svg import FLAT, SLIM, WIDE, axes, axis_limits, marker, path, whole_ticks
 from coterie.web import Markup, Plane, tag
 

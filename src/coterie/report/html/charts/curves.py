@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from coterie.report.formatting import number, short_name, text_width
-from coterie.report.html.charts.figure import figure, numbers
+from coterie.report.html.blocks import figure, numbers
 from coterie.report.html.charts.svg import axes, axis_limits, line, marker, path, svg_text, tooltip, whole_ticks
 from coterie.web import Markup, Plane, tag
 
@@ -35,7 +35,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChosenK:
     """The K that a criterion selects, and the text beside it."""
 
     k: int
@@ -43,7 +43,7 @@ class Choice:
 
 
 def curves(
-    title: str, axis: str, lines: Sequence[Line], *, choice: Choice | None = None, note: Any = None, **options: Any
+    title: str, axis: str, lines: Sequence[Line], *, choice: ChosenK | None = None, note: Any = None, **options: Any
 ) -> Markup:  # fmt: skip
     """Curves over K as a figure with a note and a table of all numbers; other options are those of `drawn_curves`."""
     ks = sorted({k for curve in lines for k in curve.ks})
@@ -52,7 +52,7 @@ def curves(
 
 
 def drawn_curves(
-    title: str, axis: str, lines: Sequence[Line], *, choice: Choice | None = None, also: Choice | None = None,
+    title: str, axis: str, lines: Sequence[Line], *, choice: ChosenK | None = None, also: ChosenK | None = None,
     threshold: tuple[float, str] | None = None, dots: Sequence[tuple[int, float]] = (),
     along: str = "number of clusters K",
 ) -> list[Markup | None]:  # fmt: skip
@@ -135,7 +135,7 @@ def _curve(of: Plane, j: int, curve: Line, with_name: bool) -> Markup:
     return tag("g", bars, curve_path, markers)
 
 
-def _choice(of: Plane, choice: Choice | None, cls: str = "", lower: float = 0.0) -> Markup | None:
+def _choice(of: Plane, choice: ChosenK | None, cls: str = "", lower: float = 0.0) -> Markup | None:
     if choice is None:
         return None
     x, width = of.x(choice.k), text_width(choice.text)
@@ -156,7 +156,7 @@ def _legend(lines: Sequence[Line]) -> Markup:
     return tag("ul", *entries, cls="legend")
 
 
-def _table(lines: Sequence[Line], ks: Sequence[int], choice: Choice | None) -> Markup:
+def _table(lines: Sequence[Line], ks: Sequence[int], choice: ChosenK | None) -> Markup:
     header = ["K"]
     columns: list[Mapping[int, str]] = []
     for curve in lines:

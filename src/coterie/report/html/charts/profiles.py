@@ -6,7 +6,7 @@ from typing import Any
 from coterie.core.formatting import count
 from coterie.palette import colours
 from coterie.report.formatting import compact, number, percent, short_name, signed, text_width
-from coterie.report.html.charts.figure import cluster_name, figure, numbers
+from coterie.report.html.blocks import cluster_name, figure, numbers
 from coterie.report.html.charts.matrix import Cell, Head, Matrix, step_of
 from coterie.report.html.charts.svg import axis_limits, picture, scrollable, svg_text, tooltip
 from coterie.web import Markup, Plane, tag, tick_texts, ticks

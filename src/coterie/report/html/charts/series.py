@@ -6,7 +6,7 @@ from typing import Any
 from coterie.core.formatting import count
 from coterie.palette import colours
 from coterie.report.formatting import number, short_name
-from coterie.report.html.charts.figure import cluster_name, figure, numbers
+from coterie.report.html.blocks import cluster_name, figure, numbers
 from coterie.report.html.charts.svg import axis_limits, path, svg_text, tooltip
 from coterie.web import Markup, Plane, tag, tick_texts, ticks
 

@@ -7,7 +7,7 @@ from typing import Any
 from coterie.core.formatting import count
 from coterie.palette import colours
 from coterie.report.formatting import number, percent, short_name, text_width, two_places
-from coterie.report.html.charts.figure import cluster_name, figure, numbers
+from coterie.report.html.blocks import cluster_name, figure, numbers
 from coterie.report.html.charts.svg import SLIM, WIDE, line, path, svg_text, tooltip
 from coterie.web import Markup, Plane, tag
 

@@ -6,13 +6,12 @@ from typing import Any
 from coterie.core.formatting import count
 from coterie.palette import NOISE, colours
 from coterie.report.formatting import number, short_name, text_width
-from coterie.report.html.charts.figure import figure, numbers
+from coterie.report.html.blocks import figure, numbers
 from coterie.report.html.charts.svg import SLIM, WIDE, axes, line, path, scrollable, svg_text, tooltip
-from coterie.web import Markup, Plane, swatch, tag
+from coterie.web import Markup, Plane, legend, tag
 
 MIN_WIDTH, HEIGHT, SLIM_HEIGHT = 420.0, 300.0, 220.0
 LETTERS = 16  # maximum length of a name
-LEGEND = 30  # maximum number of entries
 
 
 def dendrogram(display: Mapping[str, Any], *, of_centers: bool, method: str, labels: Sequence[str] = ()) -> Markup:
@@ -119,9 +118,9 @@ def reachability_plot(display: Mapping[str, Any], clusters: Sequence[str]) -> Ma
     ]
     note = "Rows in the order of the tree. Valleys are clusters; the deeper a valley, the denser the cluster."
     drawn, slim = (_reachability(display, names, *size) for size in ((WIDE, HEIGHT), (SLIM, SLIM_HEIGHT)))
-    legend = _legend(names)
+    clusters = legend(names, colours(len(names)), {"noise": NOISE})
     table = numbers(["rows", "distance", "cluster"], rows, left=(0, 2))
-    return figure("Reachability plot", [legend, drawn], table, note=note, slim=[legend, slim])
+    return figure("Reachability plot", [clusters, drawn], table, note=note, slim=[clusters, slim])
 
 
 def condensed_tree(display: Mapping[str, Any], clusters: Sequence[str]) -> Markup:
@@ -136,11 +135,6 @@ def condensed_tree(display: Mapping[str, Any], clusters: Sequence[str]) -> Marku
     drawn, slim = (_condensed(boxes, display["n"], names, *size) for size in ((WIDE, HEIGHT), (SLIM, SLIM_HEIGHT)))
     table = numbers(["rows", "density of birth", "density of its end", "cluster"], rows, left=(3,))
     return figure("Condensed tree", drawn, table, note=note, slim=slim)
-
-
-def _legend(names: list[str]) -> Markup:
-    entries = [*list(zip(names, colours(len(names)), strict=True))[:LEGEND], ("noise", NOISE)]
-    return tag("ul", [tag("li", swatch(shade), name) for name, shade in entries], cls="legend")
 
 
 def _reachability(display: Mapping[str, Any], names: list[str], width: float, height: float) -> Markup:

@@ -5,9 +5,8 @@ from typing import Any
 from coterie.core.formatting import is_year
 from coterie.palette import colours
 from coterie.report.formatting import compact, percent, short_name, signed, two_places, without_traits
-from coterie.report.html.charts.figure import cluster_name
+from coterie.report.html.blocks import boxed, cluster_name, section
 from coterie.report.html.report import Report
-from coterie.report.html.sections.section import boxed, section
 from coterie.report.results import ClusterSummary, Trait
 from coterie.web import Markup, tag
 

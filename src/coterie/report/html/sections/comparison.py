@@ -2,11 +2,10 @@
 
 from coterie.plots.display import plain
 from coterie.report.formatting import number, two_places
+from coterie.report.html.blocks import absent, boxed, figure, numbers, section
 from coterie.report.html.charts.bars import bars
-from coterie.report.html.charts.figure import figure, numbers
 from coterie.report.html.charts.matrix import Cell, Head, Matrix, step_of
 from coterie.report.html.report import ComparisonReport
-from coterie.report.html.sections.section import absent, boxed, section
 from coterie.report.results import ComparisonResult
 from coterie.web import ClusterMap, Markup, tag
 

@@ -1,12 +1,11 @@
 """What to watch for: warnings of the job, and findings of the diagnosis with remedies."""
 
 from coterie.core.formatting import count
-from coterie.diagnosis.diagnosis import Diagnosis
+from coterie.diagnosis.findings import Diagnosis
 from coterie.report.formatting import number
-from coterie.report.html.charts.figure import numbers
+from coterie.report.html.blocks import absent, numbers, section
 from coterie.report.html.charts.svg import scrollable
 from coterie.report.html.report import Absent, Report
-from coterie.report.html.sections.section import absent, section
 from coterie.web import Markup, tag
 
 TINY = 1e-6
