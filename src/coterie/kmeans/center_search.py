@@ -13,7 +13,7 @@ from coterie.core import loop
 from coterie.core.clock import Clock
 from coterie.core.progress import Callback, Progress
 from coterie.core.protocols import Chunk, Engine, Source
-from coterie.core.search import EFFORTS, Effort, Pool, search
+from coterie.core.search import EFFORTS, Effort, Pool, Problem, search
 
 SAMPLE = 100  # minimum number of sampled rows per cluster
 SHARE = 8  # a sample has one row for so many that could be searched without one
@@ -153,7 +153,7 @@ def _search(problem: CenterProblem, effort: Effort, callback: Callback, source: 
             return last[0], True
 
 
-class CenterProblem:
+class CenterProblem(Problem):
     """Centers of rows in memory; `params` are the current and the initial centers of each run (runs, 2, k, d)."""
 
     def __init__(self, model: Any, rows: Chunk, summary: Summary, rng: np.random.Generator, max_iter: int) -> None:
