@@ -40,9 +40,7 @@ class Line(Problem):
         self.downhill -= gains
         params = pool.params[:1] - 10 * gains
         objective = 1 + params / 10
-        return Pool(params, objective, np.zeros((2, 1)), self.defects(params), np.zeros(1, int)), (
-            0 if gains else failures + 1
-        )
+        return Pool(params, objective, self.defects(params), np.zeros(1, int)), (0 if gains else failures + 1)
 
     def jump(self, pool):
         self.jumped += 1
@@ -77,6 +75,20 @@ def test_defective_runs_come_last_and_do_not_agree():
     assert pool.params[0] == 30
     assert pool.defects[0] == 0
     assert pool.hits[0] >= 3
+
+
+def test_defective_runs_do_not_continue_beside_others():
+    line = Line([13, 35], defective=range(10, 20))
+    search(line, replace(EFFORT, starts=2, patience=0, jumps=0), quiet)
+    assert line.work == 2 + 5  # the first step of both, and further steps of one
+
+
+def test_a_search_without_a_result_continues_until_its_work_is_done():
+    effort = replace(EFFORT, starts=2, patience=0, jumps=3, runs=0.0, work=100.0)
+    for defective, jumps in ((range(0), 3), (range(1000), 16)):
+        line = Line([13, 14], defective)
+        search(line, effort, quiet)
+        assert line.jumped == jumps
 
 
 def test_the_first_of_runs_that_are_equal_up_to_rounding_is_kept():

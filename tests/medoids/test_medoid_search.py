@@ -197,7 +197,7 @@ def test_finalists_of_a_sample_are_the_solutions_that_are_almost_as_good():
     objects = np.arange(0, 90, 3)
     problem = problem_of(3, table=StoredDistances(TABLE.D[:, objects], objects), w=np.full(30, 3.0))
     medoids, zeros = np.arange(9).reshape(3, 3), np.zeros(3, int)
-    pool = Pool(medoids, np.array([10.0, 10.4, 11.0]), np.zeros((2, 3)), zeros, zeros)
+    pool = Pool(medoids, np.array([10.0, 10.4, 11.0]), zeros, zeros)
     assert [set(finalist) for finalist in problem.finalists(pool)] == [{0, 3, 6}, {9, 12, 15}]
 
 

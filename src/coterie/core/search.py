@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from coterie.core.arguments import one_of
+from coterie.core.nested_arrays import join, select
 
 CHOICES = ("none", "auto", "thorough")
 SYNONYMS = {"fast": "thorough", "global": "thorough"}  # names of earlier versions
@@ -74,7 +75,7 @@ class Problem(Protocol):
 
         They end after `patience` rounds without a gain; there were `failures` before.
         """
-        return pool.select([]), patience
+        return pool, patience
 
     def jump(self, pool: Pool) -> Any:
         """Parameters of runs far from the best solutions; None if there are none."""
@@ -95,18 +96,8 @@ class Pool(NamedTuple):
 
     params: Any
     objective: np.ndarray  # (runs,)
-    gains: np.ndarray  # (2, runs) last decreases of the objective
     defects: np.ndarray  # (runs,) 0 if a run can be the result
     hits: np.ndarray  # (runs,) independent starts that ended in this optimum
-
-    def select(self, runs: Any) -> Pool:
-        """Some of the solutions."""
-        return Pool(select(self.params, runs), *(values[..., runs] for values in self[1:]))
-
-    def append(self, other: Pool) -> Pool:
-        """These solutions and others."""
-        rest = (np.append(a, b, axis=-1) for a, b in zip(self[1:], other[1:], strict=True))
-        return Pool(join([self.params, other.params]), *rest)
 
 
 def search(problem: Problem, effort: Effort, watch: Callable[[Pool, float], bool]) -> Pool:
@@ -125,7 +116,9 @@ class Search:
     .. [2] Lourenço, Martin & Stützle (2003), Iterated local search, Handbook of Metaheuristics.
     """
 
-    def __init__(self, problem: Problem, effort: Effort, watch: Callable[[Pool, float], bool]) -> None:
+    def __init__(
+        self, problem: Problem, effort: Effort, watch: Callable[[Pool, float], bool] = lambda pool, share: False
+    ) -> None:
         self.problem, self.effort, self.watch = problem, effort, watch
         self.allowed, self.stopped = np.inf if effort.runs else effort.work, False
         self.best: Pool | None = None
@@ -147,7 +140,7 @@ class Search:
         if self._agree(pool):
             return pool
         pool, failures = self._improved(pool, effort.patience), max(effort.restart - 1, 0)
-        while failures < effort.jumps and not self._is_over(pool):
+        while (failures < effort.jumps or pool.defects[0]) and not self._is_over(pool):
             before = pool
             if effort.restart and (failures + 1) % effort.restart == 0:
                 if self._agree(pool):
@@ -157,14 +150,14 @@ class Search:
                 params = problem.jump(pool)
                 if params is None:
                     break
-                runs = self._converged(params, None if effort.patience else pool, 0)
+                runs = self.distinct(self.converged(params, None if effort.patience else pool, 0))
                 pool = self._add(pool, self._improved(runs, min(1, effort.patience)))
             failures = 0 if self._is_better(pool, before, effort.same) else failures + 1
         return pool
 
     def with_runs(self, pool: Pool | None, params: Any, hits: int) -> Pool:
         """The best solutions after runs from these parameters; each of them counts as `hits` independent starts."""
-        return self._add(pool, self._converged(params, pool, hits))
+        return self._add(pool, self.distinct(self.converged(params, pool, hits)))
 
     def _needs_starts(self, pool: Pool, n_starts: int) -> bool:
         """Whether further starts may agree on the best optimum; if few did so far, moves find better ones sooner."""
@@ -185,7 +178,7 @@ class Search:
             pool = self._add(pool, moved)
         return pool
 
-    def _converged(self, params: Any, pool: Pool | None, hits: int) -> Pool:
+    def converged(self, params: Any, pool: Pool | None, hits: int) -> Pool:
         """The runs once each has converged or is unlikely to become the best."""
         problem, hope = self.problem, self.effort.hope
         leader = (np.inf, np.inf) if pool is None else (pool.defects[0], pool.objective[0])
@@ -201,11 +194,11 @@ class Search:
             index = np.arange(count)
             index[active] = count + np.arange(len(active))
             params, defects[active] = select(join([params, moved]), index), problem.defects(moved)
-        return self._distinct(Pool(params, objective, gains, defects, np.full(count, hits)))
+        return Pool(params, objective, defects, np.full(count, hits))
 
     def _add(self, pool: Pool | None, other: Pool) -> Pool:
         if pool is not None:
-            other = self._distinct(pool.append(other))
+            other = self.distinct(join([pool, other]))
         if self.best is None or self._is_better(other, self.best, 0.0):
             self.best = other
         self.stopped |= self.watch(self.best, min(1.0, self.problem.work / self.allowed))
@@ -217,7 +210,7 @@ class Search:
             return bool(pool.defects[0] < before.defects[0])
         return bool(before.objective[0] - pool.objective[0] > by * self.problem.scale(pool.objective[0]))
 
-    def _distinct(self, pool: Pool) -> Pool:
+    def distinct(self, pool: Pool) -> Pool:
         """The best solutions that are different optima: those with almost the same objective are the same optimum."""
         distinct: list[int] = []
         hits = pool.hits.copy()
@@ -227,29 +220,8 @@ class Search:
                 hits[same] += hits[i]
             elif len(distinct) < self.effort.solutions:
                 distinct.append(int(i))
-        return pool._replace(hits=hits).select(distinct)
+        best: Pool = select(pool._replace(hits=hits), distinct)
+        return best
 
     def _is_same(self, objective: float, best: float) -> bool:
         return abs(objective - best) <= self.effort.same * self.problem.scale(best)
-
-
-# batches of parameters
-
-
-def select(params: Any, runs: Any) -> Any:
-    """Some of the runs."""
-    return by_array(lambda a: a[runs], params)
-
-
-def join(batches: list[Any]) -> Any:
-    """The runs of several batches as one."""
-    return by_array(lambda *arrays: np.concatenate(arrays), *batches)
-
-
-def by_array(function: Callable[..., np.ndarray], *trees: Any) -> Any:
-    """Apply `function` to the arrays of tuples of the same structure."""
-    first = trees[0]
-    if isinstance(first, tuple):
-        values = [by_array(function, *parts) for parts in zip(*trees, strict=True)]
-        return type(first)(*values) if hasattr(first, "_fields") else tuple(values)
-    return function(*trees) if isinstance(first, np.ndarray) else first

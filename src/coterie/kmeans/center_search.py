@@ -219,9 +219,6 @@ class CenterProblem(Problem):
             gains[1] = 0.0
         return params, objectives, gains
 
-    def defects(self, params: np.ndarray) -> np.ndarray:
-        return np.zeros(len(params), np.int64)
-
     def moves(self, pool: Pool, effort: Effort, patience: int, failures: int) -> tuple[Pool, int]:
         params = pool.params[:1].copy()
         round_work = effort.moves * 4 * self.step_work  # a few iterations for each swap
@@ -231,7 +228,7 @@ class CenterProblem(Problem):
             params[0], pool.objective[0],
         )  # fmt: skip
         self.work += CALL + passes * self.step_work
-        moved = Pool(params, np.array([objective]), np.zeros((2, 1)), self.defects(params), np.zeros(1, np.int64))
+        moved = Pool(params, np.array([objective]), self.defects(params), np.zeros(1, np.int64))
         return moved, quiet if has_gained else failures + quiet
 
     def jump(self, pool: Pool) -> np.ndarray | None:
@@ -250,9 +247,3 @@ class CenterProblem(Problem):
         self.state.centers[:] = centers
         self.ops.move_off_rows(self.table, self.k, self.state)
         return np.stack([self.state.centers, self.state.centers])[None]
-
-    def select(self, params: np.ndarray, runs: Any) -> np.ndarray:
-        return params[runs]
-
-    def join(self, params: list[np.ndarray]) -> np.ndarray:
-        return np.concatenate(params)
