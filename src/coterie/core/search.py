@@ -124,7 +124,7 @@ class Search:
         self.best: Pool | None = None
 
     def started(self) -> Pool:
-        """The best of independent starts: as many as are needed."""
+        """The solutions of independent starts, after moves of the best one if they do not agree."""
         effort, problem, n_starts = self.effort, self.problem, 0
         pool: Pool | None = None
         while pool is None or self._needs_starts(pool, n_starts):
@@ -132,19 +132,16 @@ class Search:
             pool = self.with_runs(pool, problem.starts(count), 1)
             n_starts += count
             self.allowed = max(effort.runs * problem.work / n_starts, effort.work)
-        return pool
+        return pool if self._agree(pool) else self._improved(pool, effort.patience)
 
     def explored(self, pool: Pool) -> Pool:
-        """The solutions after moves and jumps, unless independent starts agree."""
-        effort, problem = self.effort, self.problem
-        if self._agree(pool):
-            return pool
-        pool, failures = self._improved(pool, effort.patience), max(effort.restart - 1, 0)
-        while (failures < effort.jumps or pool.defects[0]) and not self._is_over(pool):
-            before = pool
-            if effort.restart and (failures + 1) % effort.restart == 0:
-                if self._agree(pool):
-                    break
+        """The solutions after jumps and, between them, further starts, until starts agree or nothing helps."""
+        effort, problem, failures = self.effort, self.problem, max(self.effort.restart - 1, 0)
+        while not self._is_over(pool) and (failures < effort.jumps or pool.defects[0]):
+            before, is_due = pool, (failures + 1) % (effort.restart or 1) == 0
+            if is_due and self._agree(pool):
+                break
+            if is_due and effort.restart:
                 pool = self.with_runs(pool, problem.starts(effort.batch), 1)
             else:
                 params = problem.jump(pool)

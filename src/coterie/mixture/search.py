@@ -31,8 +31,6 @@ def search(trials: Trials, kind: str) -> Any:
     .. [1] Biernacki, Celeux & Govaert (2003), Choosing starting values for the EM algorithm for getting the highest
        likelihood in multivariate Gaussian mixture models, Comput. Stat. Data Anal. 41.
     """
-    if trials.k == 1:
-        return trials.first(trials.default_start())
     runs = MixtureSearch(trials, kind)
     return runs.polished(runs.finished(runs.explored(runs.started())))
 
@@ -45,7 +43,7 @@ class MixtureProblem(Problem):
         steps = int(np.clip(effort.work / trials.step_work, *effort.steps))
         self.trials, self.kind, self.weight = trials, kind, float(trials.w.sum())
         self.is_thorough = kind != "auto"
-        self.steps, self.limit = steps, steps - steps // 10  # the rest is for finishing the best runs
+        self.steps, self.limit = steps, steps - steps // 10 if self.is_thorough else steps  # the rest is for the finish
         # New starts are made from runs that have converged precisely.
         self.tol = trials.model.tol * (min(1 / 200, 1 / trials.n + 1 / 1000) if self.is_thorough else 0.1) * self.weight
         self.precision = 1.0
