@@ -18,13 +18,14 @@ MAX_REPLACED = 3  # maximum number of medoids that are replaced together
 PER_MEDOID, SHARE = 10, 16  # minimum number of candidates for each medoid; one of so many rows is a candidate
 OBJECTS = 1 << 14  # maximum number of objects by which candidates are compared
 AT_ONCE, MAX_BATCH = 1 << 16, 16  # distances for which more descents are run between two comparisons, and their number
+OF_SAMPLE = 1.5  # factor of the work on a sample, which is a part of that on all rows
 CLOSE = 1.05  # maximum loss of a solution that is continued, relative to the best
 NEGLIGIBLE = 1e-15  # share of the total weight
 
 
 EFFORTS = {
-    "auto": Effort(batch=4, starts=32, agree=6, same=1e-3, jumps=8, runs=8.0, work=1 << 20, solutions=2),
-    "thorough": Effort(batch=8, starts=80, agree=80, same=1e-9, jumps=24, runs=400.0, work=1 << 24),
+    "auto": Effort(batch=4, starts=32, agree=6, same=1e-3, jumps=12, runs=9.0, work=1 << 20, solutions=2),
+    "thorough": Effort(batch=8, starts=80, agree=80, same=1e-9, jumps=18, runs=400.0, work=1 << 24),
 }
 CANDIDATES = {"auto": 200, "thorough": 1000}  # minimum number of rows that can be medoids in the search
 
@@ -56,7 +57,8 @@ class MedoidProblem(Problem):
         self.is_whole = len(self.sample.candidates) == table.shape[0]
         self.k, self.silhouette, self.max_iter, self.rng, self.n_jobs = k, silhouette, max_iter, rng, n_jobs
         effort = EFFORTS[kind]
-        self.effort = replace(effort, batch=max(effort.batch, min(AT_ONCE // self.sample.D.size, MAX_BATCH)))
+        batch = max(effort.batch, min(AT_ONCE // self.sample.D.size, MAX_BATCH))
+        self.effort = replace(effort, batch=batch, runs=effort.runs * (1.0 if self.is_whole else OF_SAMPLE))
 
     def starts(self, count: int) -> Array:
         return self._drawn(np.empty((count, self.k), np.int64), np.zeros(count, np.int64))
