@@ -23,7 +23,7 @@ class FamilyTrials(Trials):
     """
 
     auto = MixtureEffort(
-        batch=12, agree=3, jumps=2, restart=1, work=1e9, steps=(60, 300), solutions=3, short=10, continued=3
+        batch=12, agree=3, jumps=2, restart=1, work=9e8, steps=(54, 270), solutions=3, short=10, continued=3
     )
     thorough = MixtureEffort(
         batch=20, agree=8, jumps=3, restart=2, work=5e10, steps=(300, 10_000), solutions=3,
