@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from coterie.core.search import EFFORTS, Effort, Pool, kind_of, search
+from coterie.core.search import EFFORTS, Effort, Pool, Problem, kind_of, search
 from coterie.errors import ParameterError
 
 EFFORT = Effort(
@@ -13,7 +13,7 @@ EFFORT = Effort(
 )
 
 
-class Line:
+class Line(Problem):
     """Runs are integers that go down to the lowest number of their ten, at an objective of 1 + number / 10."""
 
     def __init__(self, starts, defective=(), downhill=0):
@@ -40,19 +40,11 @@ class Line:
         self.downhill -= gains
         params = pool.params[:1] - 10 * gains
         objective = 1 + params / 10
-        return Pool(params, objective, np.zeros((2, 1)), self.defects(params), np.zeros(1, int)), (
-            0 if gains else failures + 1
-        )
+        return Pool(params, objective, self.defects(params), np.zeros(1, int)), (0 if gains else failures + 1)
 
     def jump(self, pool):
         self.jumped += 1
         return pool.params[:1] + 25
-
-    def select(self, params, runs):
-        return params[runs]
-
-    def join(self, params):
-        return np.concatenate(params)
 
 
 def quiet(pool, share):
@@ -85,6 +77,20 @@ def test_defective_runs_come_last_and_do_not_agree():
     assert pool.hits[0] >= 3
 
 
+def test_defective_runs_do_not_continue_beside_others():
+    line = Line([13, 35], defective=range(10, 20))
+    search(line, replace(EFFORT, starts=2, patience=0, jumps=0), quiet)
+    assert line.work == 2 + 5  # the first step of both, and further steps of one
+
+
+def test_a_search_without_a_result_continues_until_its_work_is_done():
+    effort = replace(EFFORT, starts=2, patience=0, jumps=3, runs=0.0, work=100.0)
+    for defective, jumps in ((range(0), 3), (range(1000), 16)):
+        line = Line([13, 14], defective)
+        search(line, effort, quiet)
+        assert line.jumped == jumps
+
+
 def test_the_first_of_runs_that_are_equal_up_to_rounding_is_kept():
     class Rounding(Line):
         def advance(self, params, to_beat, hope):
@@ -93,6 +99,21 @@ def test_the_first_of_runs_that_are_equal_up_to_rounding_is_kept():
 
     pool = search(Rounding([21, 31, 41, 51]), EFFORT, quiet)
     assert pool.params.tolist() == [20]
+
+
+@pytest.mark.parametrize("restart, jumps, starts", [(0, 7, 6), (2, 3, 12), (1, 0, 20)])
+def test_starts_take_the_place_of_some_jumps(restart, jumps, starts):
+    line = Line(np.arange(103, 403, 10).tolist())
+    search(line, replace(EFFORT, patience=0, jumps=7, starts=8, restart=restart), quiet)
+    assert (line.jumped, 30 - len(line.queue)) == (jumps, starts)
+
+
+def test_runs_that_agree_later_end_a_search_with_restarts():
+    line = Line([103, 113, *[23] * 20])
+    pool = search(line, replace(EFFORT, patience=0, jumps=100, starts=2, restart=1), quiet)
+    assert pool.params[0] == 20
+    assert pool.hits[0] == 4
+    assert len(line.queue) == 16
 
 
 def test_counted_work_ends_the_search():

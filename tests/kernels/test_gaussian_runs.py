@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from coterie import GaussianMixture
+from coterie.core.nested_arrays import select
 from coterie.core.protocols import Chunk
 from coterie.families.structures import STRUCTURES
 from coterie.kernels import plain
 from coterie.mixture import Prior
 from coterie.mixture.gaussian_em import GaussianStats
 from coterie.mixture.gaussian_trials import GaussianTrials
-from coterie.mixture.trials import select
 
 N, K = 90, 3
 

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
 from coterie import KMedoids
+from coterie.core.search import Pool, search
 from coterie.errors import FitInterruptedWarning, ParameterError
 from coterie.medoids import fasterpam, medoid_search
 from coterie.medoids.distance_table import StoredDistances
-from coterie.medoids.medoid_search import EFFORTS, Search, sample_of
+from coterie.medoids.medoid_search import MedoidProblem, sample_of
 
 rng = np.random.default_rng(0)
 ROWS = rng.normal(size=(90, 2)) * [1.0, 4.0] + 6.0 * rng.integers(4, size=(90, 1))
 TABLE, ONES = StoredDistances(cdist(ROWS, ROWS), np.arange(90)), np.ones(90)
-SMALL_SAMPLE = {kind: effort._replace(candidates=30) for kind, effort in EFFORTS.items()}
 
 
-def searched(k, *, table=TABLE, w=ONES, seed=0, watch=lambda *_: False, **changed):
-    search = Search(table, w, k, False, EFFORTS["auto"]._replace(**changed), 100, np.random.default_rng(seed))
-    search.run(1, watch)
-    return search
+def problem_of(k, *, table=TABLE, w=ONES, seed=0, kind="auto"):
+    return MedoidProblem(table, w, k, False, kind, 100, np.random.default_rng(seed), 1)
+
+
+def searched(k, *, watch=lambda *_: False, changed=None, **options):
+    problem = problem_of(k, **options)
+    return problem, search(problem, replace(problem.effort, **changed or {}), watch)
 
 
 def test_the_default_is_as_good_as_the_best_of_many_starts():
@@ -32,7 +37,7 @@ def test_the_default_is_as_good_as_the_best_of_many_starts():
 
 @pytest.mark.parametrize("options", [{}, {"objective": "silhouette"}, {"metric": "precomputed"}], ids=str)
 def test_a_sample_of_the_candidates_leads_to_the_clusters_of_all_rows(options, monkeypatch):
-    monkeypatch.setattr(medoid_search, "EFFORTS", SMALL_SAMPLE)
+    monkeypatch.setattr(medoid_search, "CANDIDATES", {"auto": 30})
     monkeypatch.setattr(medoid_search, "PER_MEDOID", 5)
     monkeypatch.setattr(medoid_search, "OBJECTS", 60)
     X = cdist(ROWS, ROWS) if options else ROWS
@@ -82,46 +87,33 @@ def test_any_number_of_threads_gives_the_same_medoids(shortened, monkeypatch):
 
 
 def test_descents_in_separate_calls_are_those_of_one_call(monkeypatch):
-    one = searched(6).best
+    _, one = searched(6)
     monkeypatch.setattr(medoid_search, "SLICE", 100)
-    assert [loss for loss, _ in searched(6).best] == [loss for loss, _ in one]
+    _, other = searched(6)
+    np.testing.assert_array_equal(one.params, other.params)
+    np.testing.assert_array_equal(one.objective, other.objective)
 
 
 def test_a_search_ends_when_enough_starts_agree():
     corners = 100.0 * np.array([[0, 0], [0, 1], [1, 0]])
     X = corners[np.arange(90) % 3] + rng.normal(size=(90, 2))
     table = StoredDistances(cdist(X, X), np.arange(90))
-    assert searched(3, table=table, least=0, agree=8).runs == 8
-    assert searched(3, table=table, least=0, agree=9).runs == 16
-    assert searched(3, table=table, least=1e5, agree=4).work >= 1e5
+    for agree, hits in ((8, 8), (9, 16)):
+        _, pool = searched(3, table=table, changed={"agree": agree, "batch": 8})
+        assert pool.hits.tolist() == [hits]
 
 
 def test_a_search_without_agreement_ends_when_its_work_is_done():
-    options = {"same": -1.0, "least": 0, "runs": 1000}  # no start agrees with any
     for passes in (20, 60):
-        work = searched(6, passes=passes, **options).work / 90**2
-        assert passes <= work <= passes + 8 * 10
-    assert searched(6, passes=1000, **options | {"runs": 24}).runs == 24
-
-
-def test_starts_within_the_tolerance_of_the_best_one_agree():
-    search = searched(3, runs=4, agree=3, least=0)
-    search.starts, search.runs = [10.0, 10.005, 10.02], 3
-    search.best = [(10.0, np.arange(3))]
-    assert not search.is_over
-    search.starts.append(10.009)
-    assert search.is_over
-    search.best[0] = (9.0, np.arange(3))  # a jump has found a better optimum than all of them
-    assert not search.is_over
+        changed = {"same": -1.0, "agree": 1000, "jumps": 1000, "runs": 0.0, "work": passes * 90**2}
+        problem, _ = searched(6, changed=changed)
+        assert passes <= problem.work / 90**2 <= passes + 8 * 10
 
 
 def test_the_best_few_different_solutions_are_kept():
-    search = searched(3, finalists=3)
-    search.best = []
-    losses = np.array([5.0, 7.0, 5.0, 4.0, 6.0, 4.0])
-    search._add(np.arange(18).reshape(6, 3), losses, np.ones(6), losses > 0)
-    assert [loss for loss, _ in search.best] == [4.0, 5.0, 6.0]
-    np.testing.assert_array_equal(search.best[0][1], [9, 10, 11])
+    _, pool = searched(6, changed={"agree": 1000, "same": 1e-9, "solutions": 3})
+    assert len(pool.objective) == 3
+    assert (np.diff(pool.objective) > 0).all()
 
 
 def test_clusters_have_the_same_numbers_with_any_seed():
@@ -131,21 +123,21 @@ def test_clusters_have_the_same_numbers_with_any_seed():
 
 
 def test_jumps_keep_some_medoids_of_the_best_solution():
-    search = searched(6, runs=4)
-    best = set(search.best[0][1].tolist())
-    medoids, count = search._initial_medoids()
-    assert (count[::2] == 0).all()
-    assert ((count[1::2] >= 3) & (count[1::2] < 6)).all()
-    for r in range(1, len(count), 2):
-        assert set(medoids[r, : count[r]].tolist()) <= best
-        assert len(set(medoids[r].tolist())) == 6
+    problem, pool = searched(6)
+    best = set(pool.params[0].tolist())
+    n_kept = [len(best.intersection(medoids.tolist())) for _ in range(10) for medoids in problem.jump(pool)]
+    assert min(n_kept) >= 3
+    assert sum(count < 6 for count in n_kept) > 0.8 * len(n_kept)  # a draw may repeat the medoid that was removed
+    assert all(len(set(medoids.tolist())) == 6 for medoids in problem.jump(pool))
 
 
 def test_a_search_ends_where_every_row_is_on_a_medoid():
     corners = np.tile([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0]], (4, 1))
     for kind in ("auto", "thorough"):
         assert KMedoids(3, search=kind, random_state=0).fit(corners).inertia_ == 0
-    assert searched(3, table=StoredDistances(cdist(corners, corners), np.arange(12)), w=np.ones(12)).runs <= 16
+    table = StoredDistances(cdist(corners, corners), np.arange(12))
+    problem, pool = searched(3, table=table, w=np.ones(12), kind="thorough")
+    assert pool.hits.sum() <= problem.effort.batch
 
 
 def test_small_tables_are_not_sampled():
@@ -185,33 +177,37 @@ def test_a_sample_can_have_rows_of_negligible_weight(monkeypatch):
 
 
 def test_a_callback_ends_a_search():
-    search = searched(6, watch=lambda runs, loss: True)
-    assert search.runs == 8
+    problem, pool = searched(6, watch=lambda pool, share: True)
+    assert pool.hits.sum() <= problem.effort.batch
     model = KMedoids(6, random_state=0, callback=lambda progress: True).fit(ROWS)
     assert model.n_iter_ == 1
 
 
-def test_ctrl_c_keeps_the_best_solution_of_a_search(monkeypatch):
-    add = Search._add
-
-    def add_and_interrupt(self, *args, **options):
-        add(self, *args, **options)
+def test_ctrl_c_keeps_the_best_solution_of_a_search():
+    def interrupt(progress):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Search, "_add", add_and_interrupt)
     with pytest.warns(FitInterruptedWarning):
-        model = KMedoids(6, random_state=0).fit(ROWS)
+        model = KMedoids(6, random_state=0, callback=interrupt).fit(ROWS)
     assert model.history_.shape == (1,)
     assert model.inertia_ == pytest.approx(TABLE.D[model.medoid_indices_].min(axis=0).sum())
+
+
+def test_finalists_of_a_sample_are_the_solutions_that_are_almost_as_good():
+    objects = np.arange(0, 90, 3)
+    problem = problem_of(3, table=StoredDistances(TABLE.D[:, objects], objects), w=np.full(30, 3.0))
+    medoids, zeros = np.arange(9).reshape(3, 3), np.zeros(3, int)
+    pool = Pool(medoids, np.array([10.0, 10.4, 11.0]), zeros, zeros)
+    assert [set(finalist) for finalist in problem.finalists(pool)] == [{0, 3, 6}, {9, 12, 15}]
 
 
 def test_a_table_of_fewer_objects_than_candidates_is_searched():
     """As `approximation="sample"` makes them: all rows are candidates, a sample of the rows are objects."""
     objects = np.arange(0, 90, 3)
     table = StoredDistances(TABLE.D[:, objects], objects)
-    search = searched(4, table=table, w=np.full(30, 3.0))
-    assert not search.is_whole
-    for medoids in search.finalists():
+    problem, pool = searched(4, table=table, w=np.full(30, 3.0))
+    assert not problem.is_whole
+    for medoids in problem.finalists(pool):
         assert set(medoids.tolist()) <= set(objects.tolist())
         state = fasterpam.State(table, np.full(30, 3.0), medoids)
-        assert state.loss >= search.best[0][0] * (1 - 1e-12)
+        assert state.loss >= pool.objective[0] * (1 - 1e-12)

@@ -11,6 +11,7 @@ from scipy.special import gammaln, logsumexp
 import zoo
 from coterie import Mixture
 from coterie.core import loop
+from coterie.core.nested_arrays import select
 from coterie.core.protocols import Chunk
 from coterie.data import memory
 from coterie.data.memory import MemorySource
@@ -19,7 +20,7 @@ from coterie.errors import ParameterError
 from coterie.families import Bernoulli, Gaussian, Poisson, Product
 from coterie.metrics import adjusted_rand_score
 from coterie.mixture.dirichlet_process import search, with_conjugate_prior
-from coterie.mixture.split_merge_search import SplitMergeSearch, select
+from coterie.mixture.split_merge_search import SplitMergeSearch
 from coterie.mixture.variational import StickBreaking
 from families.cases import learned
 from mixture.rows import islands

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from coterie import Mixture
+from coterie.core.nested_arrays import select
 from coterie.core.protocols import Chunk
 from coterie.families import Poisson, StudentT
 from coterie.mixture.family_em import MixtureEM
 from coterie.mixture.family_trials import FamilyTrials
 from coterie.mixture.rearrange import cross, redivide, relocate, split_and_merge
-from coterie.mixture.trials import select
 from families.cases import learned
 
 pytestmark = pytest.mark.whole_search

@@ -1,9 +1,13 @@
 """The search for the start of a mixture: how it compares runs, and how it makes new starts from them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from coterie import BayesianGaussianMixture, GaussianMixture, Mixture
+from coterie.core.nested_arrays import select
+from coterie.core.search import Pool
 from coterie.errors import ParameterError
 from coterie.families.structures import STRUCTURES
 from coterie.kernels import plain
@@ -13,9 +17,8 @@ from coterie.mixture.degeneracy import degeneracy_of_fit
 from coterie.mixture.gaussian_em import GaussianStats
 from coterie.mixture.gaussian_trials import GaussianTrials
 from coterie.mixture.rearrange import cross, exchange, redivide, relocate, split_and_merge
-from coterie.mixture.search import Candidates, Search
+from coterie.mixture.search import MixtureSearch
 from coterie.mixture.starts import sample
-from coterie.mixture.trials import select
 from mixture.rows import groups, islands
 
 pytestmark = pytest.mark.whole_search
@@ -133,21 +136,20 @@ def test_a_small_tight_cluster_among_many_rows_is_found():
 
 def test_a_saddle_point_is_not_a_result():
     trials = gaussian_trials(groups(60)[0], "VVV", 3)
-    search = Search(trials, "thorough")
+    search = MixtureSearch(trials, "thorough")
     saddle = trials.first(np.full((1, 60, 3), 1 / 3))
     moved, objective, gains, _ = trials.advance(saddle, 3)
     np.testing.assert_allclose(moved.means, saddle.means, atol=1e-9)  # equal components stay equal, up to rounding
     np.testing.assert_allclose(gains, 0.0, atol=1e-6)
-    candidates = Candidates(saddle, np.zeros(1, int), objective, gains, np.ones(1, int))
-    assert search.finish(candidates).objective[0] < objective[0] - 10
+    pool = Pool(saddle, objective, np.zeros(1, int), np.ones(1, int))
+    assert search.finished(pool).objective[0] < objective[0] - 10
 
 
 def test_the_likeliest_run_without_degenerate_components_comes_first():
     trials = gaussian_trials(groups(60, d=3)[0], "VVV", 3)
-    search = Search(trials, "thorough")
-    candidates = search.finish(search.converge(trials.first(trials.random_starts(60))))
-    costs = trials.costs(candidates.params, candidates.objective)
-    keys = list(zip(candidates.degeneracy, costs, strict=True))
+    search = MixtureSearch(trials, "thorough")
+    pool = search.finished(search.with_runs(None, trials.first(trials.random_starts(60)), 1))
+    keys = list(zip(pool.defects, trials.costs(pool.params, pool.objective), strict=True))
     assert len(keys) > 2
     assert keys == sorted(keys)
 
@@ -170,17 +172,17 @@ def test_rows_are_divided_anew_among_two_or_three_components():
 
 def test_starts_that_end_in_the_same_optimum_are_counted():
     trials = gaussian_trials(groups(60, apart=6.0)[0], "VVV", 3)
-    search = Search(trials, "thorough")
+    search = MixtureSearch(trials, "thorough")
     runs = trials.first(np.repeat(trials.starts("kmeans", 1), 5, axis=0))
-    candidates = search.converge(runs, count=1)
-    assert candidates.n_starts.tolist() == [5]
-    assert search.converge(runs, candidates).n_starts.tolist() == [5]  # starts made from others are not counted
-    assert search.converge(runs, candidates, count=1).n_starts.tolist() == [10]
+    pool = search.with_runs(None, runs, 1)
+    assert pool.hits.tolist() == [5]
+    assert search.with_runs(pool, runs, 0).hits.tolist() == [5]  # starts made from others are not counted
+    assert search.with_runs(pool, runs, 1).hits.tolist() == [10]
 
 
 @pytest.mark.parametrize("starts, batches", [(8, 1), (1_000_000, 2)])
 def test_random_starts_end_after_enough_in_the_best_optimum_or_rounds_without_a_gain(monkeypatch, starts, batches):
-    monkeypatch.setattr(GaussianTrials, "thorough", GaussianTrials.thorough._replace(agree=starts))
+    monkeypatch.setattr(GaussianTrials, "thorough", replace(GaussianTrials.thorough, agree=starts))
     sizes = []
     draw = GaussianTrials.random_starts
     monkeypatch.setattr(GaussianTrials, "random_starts", lambda self, runs: sizes.append(runs) or draw(self, runs))

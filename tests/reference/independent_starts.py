@@ -17,11 +17,11 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from coterie import GaussianMixture
+from coterie.core.nested_arrays import join, select
 from coterie.families.structures import STRUCTURES
 from coterie.mixture.degeneracy import degeneracy_of_fit
 from coterie.mixture.gaussian_trials import GaussianTrials
 from coterie.mixture.starts import sample
-from coterie.mixture.trials import concatenate, select
 from reference.shared_data import FOLDER, load, read_index
 
 FILE = Path(__file__).with_suffix(".json")
@@ -72,7 +72,7 @@ def best_of_starts(X, structure, k, starts=200, seed=12345, perturbed=True):
     runs = _best_runs(trials, params if k > 1 else select(params, [0]))
     if not runs:
         return -np.inf
-    batch = _local_optima(trials, concatenate(runs)) if perturbed else _stationary(trials, concatenate(runs))[0]
+    batch = _local_optima(trials, join(runs)) if perturbed else _stationary(trials, join(runs))[0]
     likelihoods = []
     for run in range(len(batch.weights)):
         fit = GaussianMixture(k, covariance_type=structure, warm_start=True)
@@ -117,7 +117,7 @@ def _local_optima(trials, params):
     restarts = trials.first(resp + NOISE * (noise / noise.sum(axis=-1, keepdims=True) - resp))
     restarts, objective_of_restarts = _stationary(trials, restarts)
     is_optimum = (trials.degeneracy(restarts) == 0) & (objective_of_restarts > objective - SAME)
-    return concatenate([restarts, select(params, is_optimum)])
+    return join([restarts, select(params, is_optimum)])
 
 
 def _stationary(trials, params):

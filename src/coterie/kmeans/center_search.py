@@ -13,7 +13,7 @@ from coterie.core import loop
 from coterie.core.clock import Clock
 from coterie.core.progress import Callback, Progress
 from coterie.core.protocols import Chunk, Engine, Source
-from coterie.core.search import EFFORTS, Effort, Pool, search
+from coterie.core.search import EFFORTS, Effort, Pool, Problem, search
 
 SAMPLE = 100  # minimum number of sampled rows per cluster
 SHARE = 8  # a sample has one row for so many that could be searched without one
@@ -153,7 +153,7 @@ def _search(problem: CenterProblem, effort: Effort, callback: Callback, source: 
             return last[0], True
 
 
-class CenterProblem:
+class CenterProblem(Problem):
     """Centers of rows in memory; `params` are the current and the initial centers of each run (runs, 2, k, d)."""
 
     def __init__(self, model: Any, rows: Chunk, summary: Summary, rng: np.random.Generator, max_iter: int) -> None:
@@ -219,9 +219,6 @@ class CenterProblem:
             gains[1] = 0.0
         return params, objectives, gains
 
-    def defects(self, params: np.ndarray) -> np.ndarray:
-        return np.zeros(len(params), np.int64)
-
     def moves(self, pool: Pool, effort: Effort, patience: int, failures: int) -> tuple[Pool, int]:
         params = pool.params[:1].copy()
         round_work = effort.moves * 4 * self.step_work  # a few iterations for each swap
@@ -231,7 +228,7 @@ class CenterProblem:
             params[0], pool.objective[0],
         )  # fmt: skip
         self.work += CALL + passes * self.step_work
-        moved = Pool(params, np.array([objective]), np.zeros((2, 1)), self.defects(params), np.zeros(1, np.int64))
+        moved = Pool(params, np.array([objective]), self.defects(params), np.zeros(1, np.int64))
         return moved, quiet if has_gained else failures + quiet
 
     def jump(self, pool: Pool) -> np.ndarray | None:
@@ -250,9 +247,3 @@ class CenterProblem:
         self.state.centers[:] = centers
         self.ops.move_off_rows(self.table, self.k, self.state)
         return np.stack([self.state.centers, self.state.centers])[None]
-
-    def select(self, params: np.ndarray, runs: Any) -> np.ndarray:
-        return params[runs]
-
-    def join(self, params: list[np.ndarray]) -> np.ndarray:
-        return np.concatenate(params)

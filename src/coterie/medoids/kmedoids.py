@@ -18,7 +18,7 @@ from coterie.core.arguments import as_rng, one_of, whole_number
 from coterie.core.arrays import Array
 from coterie.core.progress import Progress
 from coterie.core.scale import Powers, Scale, multiplied
-from coterie.core.search import kind_of
+from coterie.core.search import Pool, kind_of, search
 from coterie.core.stored import stored
 from coterie.data import opened
 from coterie.data.memory import as_weights
@@ -70,12 +70,12 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DistanceEstima
         0, because a search has its own starts.
     search : {'auto', 'none', 'thorough'}, default='auto'
         Search for a better optimum than the swaps of one initialisation find. It makes independent starts by
-        'k-medoids++', and jumps that replace up to three medoids of the best solution. 'auto' does so for
-        ``init='lab'``, until six starts are within 0.1 % of the best, at most 32 times; it takes two to three times the
-        time of a fit without search. For more than 400 rows, a random sample of at least 200 of them can become medoids
-        at first, and the best two solutions are continued with all rows. 'thorough' makes 200 starts and jumps, with at
-        least 1 000 rows, and continues with four solutions. 'none' only runs the `n_init` initialisations. The earlier
-        words 'fast' and 'global' mean 'thorough'.
+        'k-medoids++', and if few of them agree on the best solution, jumps that replace up to three of its medoids.
+        'auto' does so for ``init='lab'``, until six starts are within 0.1 % of the best, or for the work of nine
+        starts; it takes two to three times the time of a fit without search. For more than 400 rows, a random sample of
+        at least 200 of them can become medoids at first, and the best two solutions are continued with all rows.
+        'thorough' makes up to 80 starts and more jumps, with at least 1 000 rows, and continues with four solutions.
+        'none' only runs the `n_init` initialisations. The earlier words 'fast' and 'global' mean 'thorough'.
     max_iter : int, default=100
         Maximum number of passes over all rows in one run.
     approximation : {'auto', 'exact', 'sample'}, default='auto'
@@ -179,11 +179,11 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DistanceEstima
         positive = np.flatnonzero(sample_weights)
         k, rng = self._checked_n_clusters(len(positive)), as_rng(self.random_state)
         table, weights, approximation = self._table(objects, positive, sample_weights[positive], k, rng)
-        search = self._search(kind, table, weights, k, max_iter, rng)
+        problem = self._problem(kind, table, weights, k, max_iter, rng)
         if n_init is None:
-            n_init = 0 if search is not None else 3 if isinstance(self.init, str) and self.init == "random" else 1
+            n_init = 0 if problem is not None else 3 if isinstance(self.init, str) and self.init == "random" else 1
         initial_medoids = self._initial_medoids(table, weights, k, n_init, positive, rng)
-        result = self._best(table, weights, initial_medoids, search, max_iter, callback)
+        result = self._best(table, weights, initial_medoids, problem, max_iter, callback)
         medoids = positive[result.medoids]
         medoid_rows = objects.medoids(medoids)
         nearest, second, labels = self._nearest_two(objects, medoid_rows)
@@ -253,28 +253,34 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DistanceEstima
         for _ in range(n_init):
             yield medoid_search.METHODS[self.init](table, w, k, rng, self.n_jobs)
 
-    def _search(
+    def _problem(
         self, kind: str, table: Any, w: Array, k: int, max_iter: int, rng: np.random.Generator
-    ) -> medoid_search.Search | None:
+    ) -> medoid_search.MedoidProblem | None:
         """The search for medoids, or None; 'auto' searches if no other option says how to start."""
         is_plain = kind == "none" or (kind == "auto" and not (isinstance(self.init, str) and self.init == "lab"))
         if is_plain or self.n_clusters == "auto" or k == 1:
             return None
-        effort, silhouette = medoid_search.EFFORTS[kind], self.objective == "silhouette"
-        return medoid_search.Search(table, w, k, silhouette, effort, max_iter, rng)
+        silhouette = self.objective == "silhouette"
+        return medoid_search.MedoidProblem(table, w, k, silhouette, kind, max_iter, rng, self.n_jobs)
 
     def _best(
-        self, table: Any, w: Array, initial_medoids: Iterator[Array], search: medoid_search.Search | None,
-        max_iter: int, callback: Any,
+        self, table: Any, w: Array, initial_medoids: Iterator[Array],
+        problem: medoid_search.MedoidProblem | None, max_iter: int, callback: Any,
     ) -> fasterpam.SwapResult:  # fmt: skip
         """Best result of all initialisations and of the search. After Ctrl-C it is the best one so far."""
         best: fasterpam.SwapResult | None = None
+        pools: list[Pool] = []
         run, stopped = 0, False
 
         def watch(iteration: int, loss: float) -> bool:
             nonlocal stopped
             stopped |= bool(callback(Progress("iteration", iteration, run=run, objective=loss)))
             return stopped
+
+        def watch_search(pool: Pool, share: float) -> bool:
+            pools.append(pool)
+            interrupts.check()
+            return watch(len(pools), float(pool.objective[0]))
 
         def descend(all_medoids: Iterable[Array]) -> None:
             nonlocal best, run
@@ -290,13 +296,13 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DistanceEstima
         with interrupts.deferred(), interrupts.outermost() as is_outermost:
             try:
                 descend(initial_medoids)
-                if search is not None and not stopped:
-                    search.run(self.n_jobs, watch)
+                if problem is not None and not stopped:
+                    pool = search(problem, problem.effort, watch_search)
                     run += 1
-                    descend(search.finalists())
+                    descend(problem.finalists(pool))
             except KeyboardInterrupt as error:
-                if best is None and search is not None and search.best:
-                    state = fasterpam.State(table, w, search.finalists()[0], search.silhouette)
+                if best is None and problem is not None and pools:
+                    state = fasterpam.State(table, w, problem.finalists(pools[-1])[0], problem.silhouette)
                     best = fasterpam.SwapResult(state.medoids, state.loss, (state.loss,), converged=False, stopped=True)
                 interrupts.keep_result(error, is_outermost, has_result=best is not None)
         assert best is not None

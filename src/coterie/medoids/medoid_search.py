@@ -1,15 +1,16 @@
 """Search for initial medoids: many descents in compiled code, from independent starts and from jumps."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from coterie import interrupts, machine
+from coterie import machine
 from coterie.core.arrays import Array
-from coterie.core.rounding import is_lower
 from coterie.core.rounding import nearest as nearest_index
+from coterie.core.search import Effort, Pool, Problem
 from coterie.medoids.distance_table import batches
 from coterie.medoids.fasterpam import SLICE, medoid_kernels
 
@@ -17,27 +18,16 @@ MAX_REPLACED = 3  # maximum number of medoids that are replaced together
 PER_MEDOID, SHARE = 10, 16  # minimum number of candidates for each medoid; one of so many rows is a candidate
 OBJECTS = 1 << 14  # maximum number of objects by which candidates are compared
 AT_ONCE, MAX_BATCH = 1 << 16, 16  # distances for which more descents are run between two comparisons, and their number
+OF_SAMPLE = 1.5  # factor of the work on a sample, which is a part of that on all rows
 CLOSE = 1.05  # maximum loss of a solution that is continued, relative to the best
 NEGLIGIBLE = 1e-15  # share of the total weight
 
 
-class Effort(NamedTuple):
-    """Length of a search."""
-
-    batch: int  # minimum number of descents between two comparisons
-    runs: int  # maximum number of descents
-    agree: int  # independent starts in the best optimum that end the search
-    same: float  # relative difference of the losses of one optimum
-    least: float  # distances that are evaluated before that
-    passes: float  # passes over all distances that end the search, if these are at least four times as many distances
-    candidates: int  # minimum number of rows that can be medoids in the search
-    finalists: int  # maximum number of solutions that are continued with all rows, if not all are candidates
-
-
 EFFORTS = {
-    "auto": Effort(4, 32, 6, 1e-3, 1 << 18, 24, 200, 2),
-    "thorough": Effort(8, 200, 40, 1e-9, 1 << 24, 1000, 1000, 4),
+    "auto": Effort(batch=4, starts=32, agree=6, same=1e-3, jumps=12, runs=9.0, work=1 << 20, solutions=2),
+    "thorough": Effort(batch=8, starts=80, agree=80, same=1e-9, jumps=18, runs=400.0, work=1 << 24),
 }
+CANDIDATES = {"auto": 200, "thorough": 1000}  # minimum number of rows that can be medoids in the search
 
 
 class Sample(NamedTuple):
@@ -49,92 +39,61 @@ class Sample(NamedTuple):
     candidates: Array  # (c,) their indices in the table
 
 
-class Search:
-    """Many descents for k medoids, and the best of them.
+class MedoidProblem(Problem):
+    """Sets of k medoids of a sample (runs, k), as indices of its candidates; work is counted in distances.
 
     Medoids of a start are drawn in proportion to their distance to the previous ones, and swapped until no swap helps.
-    The search ends when enough starts agree on the best optimum [1]_. From the second batch on, every second descent
-    is a jump instead: some medoids of the best solution are replaced by new draws [2]_.
+    A jump replaces some medoids of the best solution by new draws.
 
     In a large table only a random sample of the rows can become medoids, until the best solutions are continued with
     all rows.
-
-    .. [1] Boender & Rinnooy Kan (1987), Bayesian stopping rules for multistart global optimization methods, Math.
-       Programming 37.
-    .. [2] Lourenço, Martin & Stützle (2003), Iterated local search, Handbook of Metaheuristics.
     """
 
     def __init__(
-        self, table: Any, w: Array, k: int, silhouette: bool, effort: Effort, max_iter: int, rng: np.random.Generator
-    ):
-        self.sample = sample_of(table, w, max(effort.candidates, len(w) // SHARE, PER_MEDOID * k), rng)
+        self, table: Any, w: Array, k: int, silhouette: bool, kind: str, max_iter: int, rng: np.random.Generator,
+        n_jobs: int | None,
+    ):  # fmt: skip
+        self.sample = sample_of(table, w, max(CANDIDATES[kind], len(w) // SHARE, PER_MEDOID * k), rng)
         self.is_whole = len(self.sample.candidates) == table.shape[0]
-        self.k, self.silhouette, self.effort, self.max_iter, self.rng = k, silhouette, effort, max_iter, rng
-        self.best: list[tuple[float, Array]] = []  # loss and medoids of different solutions, the best first
-        self.starts: list[float] = []  # losses of independent starts
-        self.work, self.runs = 0.0, 0
+        self.k, self.silhouette, self.max_iter, self.rng, self.n_jobs = k, silhouette, max_iter, rng, n_jobs
+        effort = EFFORTS[kind]
+        batch = max(effort.batch, min(AT_ONCE // self.sample.D.size, MAX_BATCH))
+        self.effort = replace(effort, batch=batch, runs=effort.runs * (1.0 if self.is_whole else OF_SAMPLE))
 
-    def run(self, n_jobs: int | None, watch: Callable[[int, float], Any]) -> None:
-        """Descend until `watch` returns a true value, given the number of descents and the best loss, or to the end."""
-        while not self.is_over:
-            medoids, count = self._initial_medoids()
-            self._add(medoids, *self._descend(medoids, n_jobs), is_start=count == 0)
-            interrupts.check()
-            if watch(self.runs, self.best[0][0]):
-                break
+    def starts(self, count: int) -> Array:
+        return self._drawn(np.empty((count, self.k), np.int64), np.zeros(count, np.int64))
 
-    @property
-    def is_over(self) -> bool:
-        effort = self.effort
-        passes = effort.passes if self.is_whole else 2 * effort.passes
-        allowed = max(passes * self.sample.D.size, 4 * effort.least)
-        best = self.best[0][0] if self.best else np.inf
-        hits = sum(loss <= (1 + effort.same) * best for loss in self.starts)
-        agree = hits >= effort.agree and self.work >= effort.least
-        return self.runs >= effort.runs or self.work >= allowed or agree or best == 0.0
+    def jump(self, pool: Pool) -> Array:
+        rng, best = self.rng, pool.params[0]
+        medoids = rng.permuted(np.tile(best, (self.effort.batch, 1)), axis=1)
+        return self._drawn(medoids, self.k - rng.integers(1, min(MAX_REPLACED, self.k - 1) + 1, len(medoids)))
 
-    def finalists(self) -> list[Array]:
-        """Medoids of the best solutions as indices in the table; of one if all rows were candidates.
+    def _drawn(self, medoids: Array, count: Array) -> Array:
+        """The medoids, where those after the first `count` of each set are drawn."""
+        D, w, objects, _ = self.sample
+        medoid_kernels().draw(D, objects, w, medoids, count, self.rng.random(medoids.shape))
+        return medoids
 
-        They are ordered by their sums of distances, so that clusters have the same numbers after any start.
-        """
-        D, w, _, candidates = self.sample
-        limit = self.best[0][0] * (1.0 if self.is_whole else CLOSE)
-        best = [medoids for loss, medoids in self.best if loss <= limit]
-        return [candidates[medoids[(D[medoids].astype(np.float64) @ w).argsort(kind="stable")]] for medoids in best]
-
-    def _initial_medoids(self) -> tuple[Array, Array]:
-        """Medoids of the next batch, and how many of each are those of the best solution."""
-        rng, k = self.rng, self.k
-        size = max(self.effort.batch, min(AT_ONCE // self.sample.D.size, MAX_BATCH))
-        medoids, count = np.empty((size, k), np.int64), np.zeros(size, np.int64)
-        for r in range(1, size, 2) if self.best else ():
-            medoids[r] = rng.permutation(self.best[0][1])
-            count[r] = k - rng.integers(1, min(MAX_REPLACED, k - 1) + 1)
-        sample = self.sample
-        medoid_kernels().draw(sample.D, sample.objects, sample.w, medoids, count, rng.random(medoids.shape))
-        return medoids, count
-
-    def _descend(self, medoids: Array, n_jobs: int | None) -> tuple[Array, Array]:
-        """Swap the medoids until no swap helps; return the losses and the numbers of passes."""
-        sample, loss, passes = self.sample, np.empty(len(medoids)), np.empty(len(medoids))
+    def advance(self, params: Array, to_beat: float, hope: float) -> tuple[Array, Array, Array]:
+        sample, medoids, loss, passes = self.sample, params.copy(), np.empty(len(params)), np.empty(len(params))
         descents = medoid_kernels().descents
 
         def descend(a: int, b: int) -> None:
             descents(sample.D, sample.w, self.silhouette, medoids[a:b], self.max_iter, loss[a:b], passes[a:b])
 
         size = 1 if sample.D.size > SLICE else len(medoids)
-        machine.run_in_threads(descend, [(r, r + size) for r in range(0, len(medoids), size)], n_jobs)
-        return loss, passes
+        machine.run_in_threads(descend, [(r, r + size) for r in range(0, len(medoids), size)], self.n_jobs)
+        self.work += float(passes.sum()) * sample.D.size
+        return medoids, loss, np.zeros((2, len(medoids)))
 
-    def _add(self, medoids: Array, loss: Array, passes: Array, is_start: Array) -> None:
-        for r in range(len(medoids)):
-            at = sum(not is_lower(loss[r], other) for other, _ in self.best)
-            if at == 0 or is_lower(self.best[at - 1][0], loss[r]):
-                self.best.insert(at, (float(loss[r]), medoids[r].copy()))
-                del self.best[self.effort.finalists :]
-        self.starts += loss[is_start].tolist()
-        self.runs, self.work = self.runs + len(medoids), self.work + float(passes.sum()) * self.sample.D.size
+    def finalists(self, pool: Pool) -> list[Array]:
+        """Medoids of the best solutions as indices in the table; of one if all rows were candidates.
+
+        They are ordered by their sums of distances, so that clusters have the same numbers after any start.
+        """
+        D, w, _, candidates = self.sample
+        best = pool.params[pool.objective <= pool.objective[0] * (1.0 if self.is_whole else CLOSE)]
+        return [candidates[medoids[(D[medoids].astype(np.float64) @ w).argsort(kind="stable")]] for medoids in best]
 
 
 def sample_of(table: Any, w: Array, size: int, rng: np.random.Generator) -> Sample:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coterie import machine
+from coterie.core.nested_arrays import select
 from coterie.core.protocols import Chunk, Conjugate, Engine, Source
 from coterie.core.stored import stored
 from coterie.errors import ParameterError
@@ -17,7 +18,7 @@ from coterie.families.normal_prior import Prior
 from coterie.mixture.em import Event
 from coterie.mixture.family_em import MixtureEM, MixtureStats
 from coterie.mixture.family_trials import FamilyTrials
-from coterie.mixture.split_merge_search import Move, SplitMergeSearch, State, select
+from coterie.mixture.split_merge_search import Move, SplitMergeSearch, State
 from coterie.mixture.starts import sample_rows
 from coterie.mixture.variational import StickBreaking
 

@@ -1,6 +1,5 @@
 """EM for mixtures of any family: responsibilities, then the estimate of each component by the family."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -8,6 +7,7 @@ import numpy as np
 
 from coterie import kernels
 from coterie.core.arrays import column_sums, is_sparse
+from coterie.core.nested_arrays import by_array
 from coterie.core.protocols import Chunk
 from coterie.core.stats import Stats
 from coterie.core.stored import stored
@@ -117,7 +117,7 @@ class MixtureEM(EM):
 
     def _reseeded(self, c: Mix, stats: MixtureStats, j: int, row: Any, weights: np.ndarray) -> Mix:
         """Component `j` is the estimate for the row and an average row."""
-        average = map_arrays(lambda x: x.sum(axis=0)[None], stats.family).scaled(1 / float(stats.weight.sum()))
+        average = by_array(lambda x: x.sum(axis=0)[None], stats.family).scaled(1 / float(stats.weight.sum()))
         return c._replace(weights=weights, parts=_replaced(c.parts, j, self.around(row, average)))
 
     def around(self, X: Any, average: Any) -> Any:
@@ -158,7 +158,7 @@ class MixtureEM(EM):
             return None
         ends = np.cumsum([len(weight), *(array.size for array in leaf_arrays(template))])
         values = iter(np.split(vector, ends)[1:])
-        sums = map_arrays(lambda array: next(values).reshape(array.shape), template)
+        sums = by_array(lambda array: next(values).reshape(array.shape), template)
         return MixtureStats(weight, sums, np.nan, np.nan, np.nan) if self.family.possible(sums) else None
 
     def carry(self, before: Mix, after: Mix, stats: MixtureStats) -> MixtureStats:
@@ -190,17 +190,9 @@ def stats_around(family: Any, X: Any, average: Any) -> Any:
     return family.statistics(None, family.features(X), np.eye(n)) + repeated(average, n)
 
 
-# nested arrays, whose first axis is the component
-
-
-def map_arrays(function: Callable[[np.ndarray], np.ndarray], stats: Any) -> Any:
-    """Apply `function` to each array of nested statistics."""
-    return type(stats)(*(map_arrays(function, x) if isinstance(x, Stats) else function(x) for x in stats.leaves()))
-
-
 def repeated(stats: Any, n: int) -> Any:
     """The statistics of one component, repeated for `n` components."""
-    return map_arrays(lambda x: np.repeat(x, n, axis=0), stats)
+    return by_array(lambda x: np.repeat(x, n, axis=0), stats)
 
 
 def leaf_arrays(stats: Any) -> list[Any]:
@@ -210,9 +202,4 @@ def leaf_arrays(stats: Any) -> list[Any]:
 
 def _replaced(params: Any, j: int, component: Any) -> Any:
     """Parameters whose component `j` is replaced by the only component of `component`."""
-    if isinstance(params, tuple):
-        parts = [_replaced(part, j, new) for part, new in zip(params, component, strict=True)]
-        return type(params)(*parts) if hasattr(params, "_fields") else tuple(parts)
-    params = params.copy()
-    params[j] = component[0]
-    return params
+    return by_array(lambda old, new: np.concatenate([old[:j], new, old[j + 1 :]]), params, component)

@@ -7,10 +7,11 @@ import numpy as np
 
 from coterie import interrupts
 from coterie.core.arrays import is_sparse
+from coterie.core.nested_arrays import by_array
 from coterie.core.protocols import Chunk
 from coterie.kernels.plain.gaussian import posterior
 from coterie.mixture.family_em import Mix, MixtureEM, repeated
-from coterie.mixture.trials import Effort, Trials, by_array
+from coterie.mixture.trials import MixtureEffort, Trials
 
 CALL = 1e5  # multiply-adds that one step of a batch costs at least, however few its runs
 
@@ -21,8 +22,13 @@ class FamilyTrials(Trials):
     Families whose samples are small use their default prior.
     """
 
-    auto = Effort(12, 10, 3, 3, 2, (60, 300), 1e9)
-    thorough = Effort(20, 10, 5, 8, 1, (300, 10_000), 5e10, patience=1, splits=2 / 3)
+    auto = MixtureEffort(
+        batch=12, agree=3, jumps=2, restart=1, work=9e8, steps=(54, 270), solutions=3, short=10, continued=3
+    )
+    thorough = MixtureEffort(
+        batch=20, agree=8, jumps=3, restart=2, work=5e10, steps=(300, 10_000), solutions=3,
+        short=10, continued=5, splits=2 / 3,
+    )  # fmt: skip
     pool_size = 300
 
     def __init__(self, model: MixtureEM, chunk: Chunk, rng: np.random.Generator):

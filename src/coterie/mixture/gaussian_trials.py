@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from coterie import interrupts
+from coterie.core.nested_arrays import join, select
 from coterie.core.protocols import Chunk
 from coterie.families import forms
 from coterie.mixture.agglomerate import agglomerate, cut
 from coterie.mixture.degeneracy import degeneracy, required_rows
 from coterie.mixture.gaussian_em import Components, GaussianEM
-from coterie.mixture.trials import Effort, Trials, concatenate, select
+from coterie.mixture.trials import MixtureEffort, Trials
 
 if TYPE_CHECKING:
     from coterie.kernels.cpu.gaussian_runs import Descents, Runs
@@ -34,8 +35,14 @@ class GaussianTrials(Trials):
     allows it, else by one number.
     """
 
-    auto = Effort(24, 6, 3, 3, 20, (100, 400), 3e7, polish=2e7)
-    thorough = Effort(120, 10, 60, 8, 2, (2000, 60_000), 5e9, candidates=10, patience=3, splits=1 / 3, polish=2e7)
+    auto = MixtureEffort(
+        batch=24, agree=3, jumps=20, restart=1, work=3e7, steps=(100, 400), solutions=3,
+        short=6, continued=3, polish=2e7,
+    )  # fmt: skip
+    thorough = MixtureEffort(
+        batch=120, agree=8, jumps=11, restart=4, work=5e9, steps=(2000, 60_000), solutions=10,
+        short=10, continued=60, splits=1 / 3, polish=2e7,
+    )  # fmt: skip
     pool_size = 1000
     random_methods = ("k-means++", "random_from_data", "random")
 
@@ -101,7 +108,7 @@ class GaussianTrials(Trials):
             runs = select(params, slice(first, first + size))
             parts.append(self._descents(self.k).advance(runs, steps, tol, is_extrapolated))
         moved, objective, gains, n_steps = zip(*parts, strict=True)
-        return concatenate(list(moved)), np.concatenate(objective), np.concatenate(gains, axis=1), sum(n_steps)
+        return join(list(moved)), np.concatenate(objective), np.concatenate(gains, axis=1), sum(n_steps)
 
     def responsibilities(self, params: Runs) -> tuple[np.ndarray, np.ndarray]:
         return self._descents(params.weights.shape[1]).responsibilities(params)

@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
+from coterie.core.nested_arrays import by_array, select
 from coterie.core.protocols import Chunk
 from coterie.core.stored import stored
 from coterie.kernels.plain.gaussian import posterior
-from coterie.mixture.family_em import map_arrays, stats_around
+from coterie.mixture.family_em import stats_around
 from coterie.mixture.variational import StickBreaking
 
 TRIALS = 4  # pairs of rows from which the halves of a split component start
@@ -195,7 +196,7 @@ class SplitMergeSearch:
         features, component = self.family.features(X), select(state.parts, [j])
         rest = component + self.family.statistics(None, features, mass[:, None]).scaled(-1.0)
         halves = self._halves(X, features, mass, component, rng)
-        sums = self.family.statistics(None, features, mass[:, None] * halves) + map_arrays(_for_first_halves, rest)
+        sums = self.family.statistics(None, features, mass[:, None] * halves) + by_array(_for_first_halves, rest)
         evidence = self.family.log_evidence(sums).reshape(TRIALS, 2).sum(axis=1)
         gain = evidence - self.family.log_evidence(component)[0]
         gain += mass @ special.entr(halves).reshape(len(rows), TRIALS, 2).sum(axis=2)
@@ -234,11 +235,6 @@ class SplitMergeSearch:
     def _scores_around(self, X: Any, average: Any, features: Any) -> np.ndarray:
         """Expected log densities of rows under a component for each row of `X`: that row and an average row."""
         return self.family.scores(self.family.expected(stats_around(self.family, X, average)), features)
-
-
-def select(stats: Any, which: Any) -> Any:
-    """The statistics of some components."""
-    return map_arrays(lambda x: x[which], stats)
 
 
 def _for_first_halves(array: np.ndarray) -> np.ndarray:

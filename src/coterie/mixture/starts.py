@@ -33,7 +33,7 @@ class Start:
         trials: Any = trials_of(model, sample(model, source, rng), rng)
         if "means" in given:
             params = trials.first(trials.nearest(trials.standardised(given["means"])[None]))
-        elif self.method == "auto" and kind_of(self.search) == "none":
+        elif self.method == "auto" and (trials.k == 1 or kind_of(self.search) == "none"):
             params = trials.first(trials.default_start())
         elif self.method == "auto":
             params = search(trials, kind_of(self.search))

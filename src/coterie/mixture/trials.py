@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from copy import copy
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from coterie.core.protocols import Chunk
+from coterie.core.search import Effort
 
 
-class Effort(NamedTuple):
-    """Length of a search."""
+@dataclass(frozen=True, kw_only=True)
+class MixtureEffort(Effort):
+    """Length of a search of a mixture; its `work` counts an exponential as 40 multiply-adds."""
 
-    batch: int  # random starts of a round
-    short: int  # steps after which the best of them are chosen
+    starts: int = 0  # one batch, whose size depends on the data
+    same: float = 0.0  # by the tolerance of the fit
+    hope: float = 50.0
+    short: int  # steps after which the best random starts of a batch are chosen
     continued: int  # number of runs that then continue
-    agree: int  # independent starts in the best optimum that end the search
-    rounds: int  # rounds of random starts without a gain that end it
     steps: tuple[int, int]  # minimum and maximum number of steps of all runs
-    work: float  # multiply-adds of all steps, within these limits; an exponential counts as 40
-    candidates: int = 3  # distinct best runs
-    patience: int = 0  # rounds of new starts, made from the best runs, without a gain after which there are no more
     splits: float = 0.0  # maximum share of new starts that split and merge components
     polish: float = 0.0  # multiply-adds of the last steps of the result
 
@@ -35,8 +34,8 @@ class Trials(ABC):
     Responsibilities have shape (runs, n, k). `scores` are log densities up to a constant of each row.
     """
 
-    auto: ClassVar[Effort]
-    thorough: ClassVar[Effort]
+    auto: ClassVar[MixtureEffort]
+    thorough: ClassVar[MixtureEffort]
     pool_size: ClassVar[int]  # maximum number of rows that are candidates for seeds
     random_methods: ClassVar[tuple[str, ...]] = ("k-means++", "random_from_data")
 
@@ -241,36 +240,3 @@ def plusplus(
         added = loss[:, seeds[:, j]].T
         closest = added if j == 0 and nearest is None else np.minimum(closest, added)
     return seeds
-
-
-# batches of parameters
-
-
-def select(params: Any, runs: Any) -> Any:
-    """Some of the runs."""
-    return by_array(lambda a: a[runs], params)
-
-
-def concatenate(batches: list[Any]) -> Any:
-    """The runs of several batches as one."""
-    return by_array(lambda *arrays: np.concatenate(arrays), *batches)
-
-
-def replace_runs(params: Any, runs: np.ndarray, other: Any) -> Any:
-    """The batch with some of its runs replaced."""
-
-    def replaced(array: np.ndarray, by: np.ndarray) -> np.ndarray:
-        array = array.copy()
-        array[runs] = by
-        return array
-
-    return by_array(replaced, params, other)
-
-
-def by_array(function: Callable[..., np.ndarray], *trees: Any) -> Any:
-    """Apply `function` to the arrays of tuples of the same structure."""
-    first = trees[0]
-    if isinstance(first, tuple):
-        values = [by_array(function, *parts) for parts in zip(*trees, strict=True)]
-        return type(first)(*values) if hasattr(first, "_fields") else tuple(values)
-    return function(*trees) if isinstance(first, np.ndarray) else first

@@ -10,12 +10,14 @@ import numpy as np
 
 from coterie import machine
 from coterie.core.arrays import Array
+from coterie.core.nested_arrays import join, select
 from coterie.core.protocols import Chunk, Source
+from coterie.core.search import Pool
 from coterie.mixture.gaussian_em import Components, GaussianEM
 from coterie.mixture.gaussian_trials import GaussianTrials
-from coterie.mixture.search import Candidates, Search
+from coterie.mixture.search import MixtureSearch
 from coterie.mixture.starts import sample
-from coterie.mixture.trials import concatenate, select
+from coterie.mixture.trials import Trials
 
 CONTINUED = 8  # short runs from the results of other structures that are continued
 
@@ -23,22 +25,25 @@ CONTINUED = 8  # short runs from the results of other structures that are contin
 class StructureRuns(NamedTuple):
     """EM runs of one structure, best first."""
 
-    trials: GaussianTrials
-    search: Search
-    candidates: Candidates
+    search: MixtureSearch
+    pool: Pool
+
+    @property
+    def trials(self) -> Trials:
+        return self.search.problem.trials
 
     @property
     def structure(self) -> str:
-        return self.trials.model.structure.name
+        return str(self.trials.model.structure.name)
 
     def best_responsibilities(self) -> Array:
         """Responsibilities of the best run (1, n, k)."""
-        return self.trials.responsibilities(select(self.candidates.params, [0]))[0]
+        return self.trials.responsibilities(select(self.pool.params, [0]))[0]
 
     def with_starts(self, resp: Array) -> StructureRuns:
         """Add runs from these responsibilities (m, n, k)."""
-        runs = self.search.short_runs(resp, CONTINUED)
-        return self._replace(candidates=self.search.converge(runs, self.candidates))
+        runs = self.search.problem.short_runs(resp, CONTINUED)
+        return self._replace(pool=self.search.with_runs(self.pool, runs, 0))
 
 
 class Starts:
@@ -68,7 +73,7 @@ class Starts:
         structures = self._with_best_of_all(self._improve, structures)
         structures = self._with_best_of_all(self._finish, structures)
         structures = self._raise_to_special_cases(structures)
-        return [runs.trials.result(runs.search.polished(runs.candidates).params, 0) for runs in structures]
+        return [runs.trials.result(runs.search.polished(runs.pool), 0) for runs in structures]
 
     def _in_threads(self, function: Callable[[Any], StructureRuns], items: list[Any]) -> list[StructureRuns]:
         return list(machine.in_threads(function, [(item,) for item in items], self.n_jobs))
@@ -84,20 +89,22 @@ class Starts:
         starts = [trials.starts("kmeans", 1)]
         if self.tree is not None and len(self.tree[0]) >= trials.k:
             starts.append(trials.clusters_of_tree(*self.tree))
-        search = Search(trials, kind)
-        candidates = search.with_random_starts(search.continued(np.concatenate(starts), count=1))
-        return StructureRuns(trials, search, candidates)
+        search = MixtureSearch(trials, kind)
+        pool = search.with_runs(None, trials.first(np.concatenate(starts)), 1)
+        if not search.problem.is_thorough:
+            pool = search.with_runs(pool, search.problem.starts(search.effort.batch), 1)
+        return StructureRuns(search, pool)
 
     def _improve(self, runs: StructureRuns, others: Array) -> StructureRuns:
         """Search for better runs; a thorough one without those of others, which may end in another optimum."""
-        if not runs.search.is_thorough:
+        if not runs.search.problem.is_thorough:
             runs = runs.with_starts(others)
-        return runs._replace(candidates=runs.search.explore(runs.candidates))
+        return runs._replace(pool=runs.search.explored(runs.pool))
 
     def _finish(self, runs: StructureRuns, others: Array) -> StructureRuns:
         """Add runs from the results of other structures and return the most likely ones."""
         runs = runs.with_starts(others)
-        return runs._replace(candidates=runs.search.finish(runs.candidates))
+        return runs._replace(pool=runs.search.finished(runs.pool))
 
     def _raise_to_special_cases(self, structures: list[StructureRuns]) -> list[StructureRuns]:
         """Restart structures that are less likely than one of their special cases from that case."""
@@ -112,16 +119,13 @@ class Starts:
     def _improve_from(self, current: StructureRuns, resp: Array) -> StructureRuns:
         """Restart from the responsibilities of a special case: one step of EM is about as likely as it, or more."""
         trials, search = current.trials, current.search
-        params, objective, *_ = trials.advance(
-            concatenate([select(current.candidates.params, [0]), trials.first(resp)]), 1
-        )
+        params, objective, *_ = trials.advance(join([select(current.pool.params, [0]), trials.first(resp)]), 1)
         costs = trials.costs(params, objective)
         best = int(np.lexsort([costs, trials.degeneracy(params)])[0])
-        if costs[0] - costs[best] < search.tol:
+        if costs[0] - costs[best] < search.problem.tol:
             return current
-        candidates = search.converge(select(params, [0, best]))
-        costs = trials.costs(candidates.params, candidates.objective)
-        return current._replace(candidates=candidates.select(np.lexsort([costs, candidates.degeneracy])))
+        runs = search.converged(select(params, [0, best]), None, 0)
+        return current._replace(pool=search.by_likelihood(runs))
 
 
 def is_special_case(special: str, general: str) -> bool:
