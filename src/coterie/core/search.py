@@ -32,6 +32,9 @@ class Effort:
     runs: float  # maximum work, in multiples of the work of one start
     work: float  # multiply-adds that are allowed in any case
     pass_work: float  # multiply-adds of a pass; a larger table is searched by a random sample of its rows
+    population: int = 0  # solutions that jumps recombine; 0: they lead away from the best one
+    row_passes: int = 0  # maximum number of passes that move single rows after a gain
+    seconds: float = np.inf  # maximum time
 
 
 EFFORTS = {
@@ -86,9 +89,19 @@ class Pool(NamedTuple):
     hits: np.ndarray  # (runs,) independent starts that ended in this optimum
 
 
-def search(problem: Problem, effort: Effort, watch: Callable[[Pool, float], bool]) -> Pool:
-    """The best solutions; `watch` is called with the best so far and the share of the work, and can end the search."""
-    return Search(problem, effort, watch).run()
+Watch = Callable[[Pool, float], bool]
+State = tuple[Pool, int, float]  # solutions, jumps since the last gain, allowed work
+Save = Callable[[Pool, int, float], None]
+
+
+def search(
+    problem: Problem, effort: Effort, watch: Watch, save: Save | None = None, saved: State | None = None
+) -> Pool:
+    """The best solutions; `watch` is called with the best so far and the share of the work, and can end the search.
+
+    Before each jump `save` gets a state, from which the search can resume as `saved`.
+    """
+    return Search(problem, effort, watch).run(save, saved)
 
 
 class Search:
@@ -100,30 +113,37 @@ class Search:
        Programming 37.
     """
 
-    def __init__(self, problem: Problem, effort: Effort, watch: Callable[[Pool, float], bool]) -> None:
+    def __init__(self, problem: Problem, effort: Effort, watch: Watch) -> None:
         self.problem, self.effort, self.watch = problem, effort, watch
         self.allowed, self.stopped = np.inf, False
         self.best: Pool | None = None
 
-    def run(self) -> Pool:
-        effort, problem, n_starts, failures = self.effort, self.problem, 0, 0
-        pool: Pool | None = None
-        while pool is None or self._needs_starts(pool, n_starts):
-            count = min(effort.batch, effort.starts - n_starts)
-            pool = self._add(pool, self._converged(problem.starts(count), pool, 1))
-            n_starts += count
-            self.allowed = max(effort.runs * problem.work / n_starts, effort.work)
-        if self._agree(pool):
-            return pool
-        pool = self._improved(pool, effort.patience)
-        while failures < effort.jumps and not self._is_over(pool):
-            params = problem.jump(pool)
+    def run(self, save: Save | None, saved: State | None) -> Pool:
+        if saved is None:
+            pool, failures = self._from_starts(), 0
+        else:
+            pool, failures, self.allowed = saved
+        while not self._agree(pool) and failures < self.effort.jumps and not self._is_over(pool):
+            if save is not None:
+                save(pool, failures, self.allowed)
+            params = self.problem.jump(pool)
             if params is None:
                 break
             other = self._improved(self._converged(params, None, 0), 1)
             before, pool = pool, self._add(pool, other)
             failures = 0 if self._is_better(pool, before, self.effort.same) else failures + 1
         return pool
+
+    def _from_starts(self) -> Pool:
+        """The solutions of independent starts, improved by moves if they do not agree."""
+        effort, problem, n_starts = self.effort, self.problem, 0
+        pool: Pool | None = None
+        while pool is None or self._needs_starts(pool, n_starts):
+            count = min(effort.batch, effort.starts - n_starts)
+            pool = self._add(pool, self._converged(problem.starts(count), pool, 1))
+            n_starts += count
+            self.allowed = max(effort.runs * problem.work / n_starts, effort.work)
+        return pool if self._agree(pool) else self._improved(pool, effort.patience)
 
     def _needs_starts(self, pool: Pool, n_starts: int) -> bool:
         """Whether further starts may agree on the best optimum; if few did so far, moves find better ones sooner."""
@@ -187,7 +207,7 @@ class Search:
             same = next((j for j in distinct if self._is_same(pool.objective[i], pool.objective[j])), None)
             if same is not None:
                 hits[same] += hits[i]
-            elif len(distinct) < SOLUTIONS:
+            elif len(distinct) < max(SOLUTIONS, self.effort.population):
                 distinct.append(int(i))
         rest = (values[..., distinct] for values in (pool.objective, pool.gains, pool.defects, hits))
         return Pool(self.problem.select(pool.params, distinct), *rest)
