@@ -122,6 +122,34 @@ def test_counted_work_ends_the_search():
     assert line.work < 60
 
 
+def test_a_search_resumes_before_any_jump_with_the_same_result():
+    def line():
+        return Line([23, 34, 45, 56, 67, 78, 89, 91], downhill=2)
+
+    states, whole, effort = [], line(), replace(EFFORT, runs=20.0)
+
+    def save(*state):
+        states.append((state, whole.work, whole.downhill))
+
+    expected = search(whole, effort, quiet, save)
+    assert len(states) == 3
+    for state, work, downhill in states:
+        resumed = line()
+        resumed.work, resumed.downhill = work, downhill
+        pool = search(resumed, effort, quiet, None, state)
+        assert pool.params.tolist() == expected.params.tolist()
+        assert pool.hits.tolist() == expected.hits.tolist()
+        assert resumed.work == whole.work
+        assert len(resumed.queue) == 8  # no starts
+
+
+@pytest.mark.parametrize("solutions", [4, 6])
+def test_so_many_different_solutions_are_remembered(solutions):
+    line = Line([13, 24, 35, 46, 57, 68, 79, 81])
+    pool = search(line, replace(EFFORT, solutions=solutions, jumps=0), quiet)
+    assert len(pool.params) == solutions
+
+
 @pytest.mark.parametrize("calls", [1, 3])
 def test_the_watcher_can_end_it(calls):
     seen = []

@@ -109,7 +109,9 @@ def test_the_costs_of_swaps_are_those_of_all_rows(kind):
     table, centers = ops.as_table(X, w, kind), X[:4] + 0.1
     chosen, owners, totals = np.empty(5, np.int64), np.empty(5, np.int64), np.empty((4, 6))
     u = np.random.default_rng(1).random(5)
-    objective = ops.swap_costs(table, centers, u, ops.new_state(*X.shape, 4), chosen, totals, owners)
+    state = ops.new_state(*X.shape, 4)
+    ops.two_nearest(table, centers, state)
+    objective = ops.swap_costs(table, u, state, chosen, totals, owners)
     assert objective == pytest.approx(total(kind, X, w, centers))
     assert (w[chosen] > 0).all()
     for j in range(4):
@@ -119,8 +121,8 @@ def test_the_costs_of_swaps_are_those_of_all_rows(kind):
             assert totals[j, q] == pytest.approx(total(kind, X, w, np.concatenate([others, X[[row]]])))
 
 
-@pytest.mark.parametrize("kind", ops.KINDS[:4])
-def test_swaps_leave_a_local_optimum(kind):
+@pytest.mark.parametrize("kind, row_passes", [*((kind, 0) for kind in ops.KINDS[:4]), ("means", 9)])
+def test_swaps_leave_a_local_optimum(kind, row_passes):
     """Two centers in one of three distant groups, one between the others."""
     groups = np.array([[9.0, 1.0], [1.0, 9.0], [-9.0, 1.0]])
     rng = np.random.default_rng(2)
@@ -131,9 +133,9 @@ def test_swaps_leave_a_local_optimum(kind):
     table = ops.as_table(X, None, kind)
     stuck, objective = run(table, start, 100)[:2]
     centers = np.stack([stuck, start])
-    state = ops.new_state(*X.shape, 3)
+    base, state = (ops.new_state(*X.shape, 3) for _ in range(2))
     found, passes, failures, has_gained = ops.swap_rounds(
-        table, rng.random((20, 16)), 6, 3, 100, 0.0, 1e-9, 1e-6, state, centers, objective
+        table, rng.random((20, 16)), 6, 3, row_passes, 100, 0.0, 0.0, 1e-6, base, state, centers, objective
     )
     assert found < 0.5 * objective
     assert has_gained
@@ -141,6 +143,101 @@ def test_swaps_leave_a_local_optimum(kind):
     assert passes > 0
     assert found == pytest.approx(total(kind, X, np.ones(90), centers[0]))
     np.testing.assert_allclose(run(table, centers[1], 100)[0], centers[0], atol=1e-4)  # from its initial centers
+
+
+def second(kind, X, centers):
+    return np.sort(costs(kind, X, centers), axis=1)[:, 1]
+
+
+@pytest.mark.parametrize("kind", ops.KINDS[:4])
+@pytest.mark.parametrize("n, d, k", [(300, 3, 20), (700, 9, 40), (60, 2, 3)])
+def test_rows_are_assigned_in_parts_as_if_all_centers_were_compared(kind, n, d, k):
+    """Including equal distances, of which the first center gets the row."""
+    X, w = rows(kind, n, d, k)
+    X = np.round(4 * X) / 4  # sums without rounding
+    table, state, rng = ops.as_table(X, w, kind), ops.new_state(n, d, k), np.random.default_rng(1)
+    state.centers[:] = X[rng.choice(n, k)]
+    state.is_moved[:] = True
+    for moved in (range(k), [1], [1, 2], [0], range(k), [k - 1, 0]):
+        state.centers[list(moved)] = X[rng.choice(n, len(moved))]
+        state.is_moved[list(moved)] = True
+        ops.reassign(table, k, state)
+        all_costs = costs(kind, X, state.centers)
+        np.testing.assert_array_equal(state.nearest, all_costs.argmin(axis=1))
+        np.testing.assert_allclose(state.near, all_costs.min(axis=1), rtol=1e-12)
+    ops.two_nearest(table, state.centers, state)
+    np.testing.assert_allclose(state.second, second(kind, X, state.centers), rtol=1e-12)
+
+
+def move_rows(X, w, labels, centers):
+    """Move single rows, one after the other, where the objective decreases most; return the labels."""
+    labels, centers = labels.copy(), centers.copy()
+    weight = np.bincount(labels, w, len(centers))
+    for i in range(len(X)):
+        a = labels[i]
+        if w[i] == 0 or np.count_nonzero(labels == a) == 1 or weight[a] <= w[i]:
+            continue
+        squares = ((X[i] - centers) ** 2).sum(axis=1)
+        change = squares * weight / (weight + w[i])
+        change[a] = squares[a] * weight[a] / (weight[a] - w[i]) * (1 - ops.MIN_DECREASE)
+        j = change.argmin()
+        if j != a:
+            labels[i], weight[a], weight[j] = j, weight[a] - w[i], weight[j] + w[i]
+            for c in (a, j):
+                centers[c] = np.average(X[labels == c], axis=0, weights=w[labels == c])
+    return labels
+
+
+@pytest.mark.parametrize("n, d, k", [(200, 2, 40), (120, 7, 30), (50, 3, 2)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_single_rows_are_moved_as_by_a_simple_implementation(n, d, k, weighted):
+    X, w = rows("means", n, d, k)
+    w = w + 0.25 if weighted else np.ones(n)
+    table, state = ops.as_table(X, w), ops.new_state(n, d, k)
+    state.centers[:] = run(table, X[:k], 100)[0]
+    ops.complete(table, k, state)
+    before, changes = state.labels.copy(), ops.move_rows(table, k, state)
+    expected = move_rows(X, w, before, run(table, X[:k], 100)[0])
+    np.testing.assert_array_equal(state.labels, expected)
+    assert changes >= np.count_nonzero(before != expected)
+    assert changes > 0 or k == 2
+    np.testing.assert_allclose(state.weight, np.bincount(expected, w, k))
+    for j in range(k):
+        np.testing.assert_allclose(state.centers[j], np.average(X[expected == j], axis=0, weights=w[expected == j]))
+
+
+def test_rows_of_an_empty_and_of_a_single_row_cluster_stay_valid():
+    X = np.array([[0.0], [0.1], [5.0], [100.0]])
+    table, state = ops.as_table(X, None), ops.new_state(4, 1, 4)
+    state.centers[:] = [[0.05], [5.0], [100.0], [900.0]]
+    ops.complete(table, 4, state)
+    assert ops.move_rows(table, 4, state) == 1  # into the empty cluster
+    assert sorted(state.count) == [1, 1, 1, 1]
+    assert ops.move_rows(table, 4, state) == 0
+
+
+def test_moves_of_rows_and_descents_alternate_until_none_helps():
+    X, w = rows("means", 300, 4, 40)
+    w += 0.5
+    table, state = ops.as_table(X, w), ops.new_state(300, 4, 40)
+    start, objective = run(table, X[:40], 100)[:2]
+    centers = start.copy()
+    end, steps = ops.polish(table, 1000, 100, 0.0, 0.0, 0.0, state, centers, objective)
+    assert end < objective
+    assert 3 < steps < 1000
+    assert end == pytest.approx(total("means", X, w, centers), rel=1e-12)
+    state.centers[:] = centers
+    ops.complete(table, 40, state)
+    assert ops.move_rows(table, 40, state) == 0
+
+
+def test_rows_that_are_equally_well_off_in_two_clusters_do_not_change_for_ever():
+    """A pass over single rows that lowers the objective by nothing is the last one."""
+    X = np.array([[0.0], [1.0], [2.0]]).repeat(4, axis=0) @ np.ones((1, 2))
+    table, state = ops.as_table(X, None), ops.new_state(12, 2, 2)
+    start, objective = run(table, X[[0, 4]], 100)[:2]
+    steps = ops.polish(table, 1000, 100, 0.0, 0.0, 0.0, state, start, objective)[1]
+    assert steps < 20
 
 
 def test_a_run_behind_the_best_is_abandoned():

@@ -24,6 +24,7 @@ CASES = {  # name: estimator, rows
     "SphericalKMeans": (coterie.SphericalKMeans(**K, search="none"), MIXED),
     "KMedians": (coterie.KMedians(**K, search="none"), MIXED),
     "KMedians l2": (coterie.KMedians(**K, metric="l2", search="none"), MIXED),
+    "KMedians search": (coterie.KMedians(**K, search="thorough"), MIXED),
     "FuzzyCMeans": (coterie.FuzzyCMeans(**K, max_iter=8, search="none"), MIXED),
     "BalancedKMeans": (coterie.BalancedKMeans(**K, must_link=[(0, 1)]), MIXED),
     "TimeSeriesKMeans": (coterie.TimeSeriesKMeans(3, random_state=0, n_init=2), SERIES),

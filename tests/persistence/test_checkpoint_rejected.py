@@ -136,8 +136,12 @@ FORGERIES = {
         set_content("fingerprint", value=[]),
     ],
     "KMeans search": [
-        set_tensor("best", lambda centers: centers * np.nan),
-        set_tensor("best", lambda centers: centers[:-1].copy()),
+        set_tensor("search.params", lambda centers: centers * np.nan),
+        set_tensor("search.params", lambda centers: centers[:, :, :-1].copy()),
+        set_tensor("search.params", lambda centers: centers.astype(np.float32)),
+        set_tensor("search.objective", lambda objective: np.append(objective, 1.0)),
+        set_content("states", "search", "fields", "work", value="much"),
+        set_content("states", "search", "fields", "allowed", value=-1.0),
     ],
     "BalancedKMeans": [
         set_tensor("labels.0", lambda labels: labels + 100),

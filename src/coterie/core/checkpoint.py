@@ -67,6 +67,31 @@ class MiniBatchState:
     stopping: tuple[Any, ...]  # the state of the stopping rule
 
 
+@stored(
+    "checkpoint.Search",
+    in_checkpoints=True,
+    params="real s 2 K D",
+    objective="real s",
+    defects="integer s",
+    hits="integer s",
+    failures="count",
+    rng="generator",
+)
+@dataclass(frozen=True)
+class SearchState:
+    """The state of a search for centers between two jumps."""
+
+    params: Any  # of the solutions, as the other arrays; see `coterie.core.search.Pool`
+    objective: Any
+    defects: Any
+    hits: Any
+    failures: int  # jumps since the last gain
+    allowed: float  # work
+    work: float  # multiply-adds so far
+    seconds: float  # so far
+    rng: np.random.Generator
+
+
 class Store(Protocol):
     """Storage of the states of a fit, each under a name."""
 

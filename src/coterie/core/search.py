@@ -34,6 +34,8 @@ class Effort:
     restart: int = 0  # the last of so many jumps without a gain is a batch of starts instead; 0 for jumps only
     solutions: int = 4  # different solutions that are remembered
     hope: float = 10.0  # a run ends if it is behind the best by more than this many times its last gain
+    row_passes: int = 0  # maximum number of passes that move single rows after a gain
+    seconds: float = np.inf  # maximum time
 
 
 EFFORTS = {
@@ -100,10 +102,23 @@ class Pool(NamedTuple):
     hits: np.ndarray  # (runs,) independent starts that ended in this optimum
 
 
-def search(problem: Problem, effort: Effort, watch: Callable[[Pool, float], bool]) -> Pool:
-    """The best solutions; `watch` is called with the best so far and the share of the work, and can end the search."""
-    runs = Search(problem, effort, watch)
-    return runs.explored(runs.started())
+Watch = Callable[[Pool, float], bool]
+State = tuple[Pool, int, float]  # solutions, jumps since the last gain, allowed work
+Save = Callable[[Pool, int, float], None]
+
+
+def search(
+    problem: Problem, effort: Effort, watch: Watch, save: Save | None = None, saved: State | None = None
+) -> Pool:
+    """The best solutions; `watch` is called with the best so far and the share of the work, and can end the search.
+
+    Before each jump `save` gets a state, from which the search can resume as `saved`.
+    """
+    runs = Search(problem, effort, watch, save)
+    if saved is None:
+        return runs.explored(runs.started())
+    pool, failures, runs.allowed = saved
+    return runs.explored(pool, failures)
 
 
 class Search:
@@ -117,9 +132,9 @@ class Search:
     """
 
     def __init__(
-        self, problem: Problem, effort: Effort, watch: Callable[[Pool, float], bool] = lambda pool, share: False
+        self, problem: Problem, effort: Effort, watch: Watch = lambda pool, share: False, save: Save | None = None
     ) -> None:
-        self.problem, self.effort, self.watch = problem, effort, watch
+        self.problem, self.effort, self.watch, self.save = problem, effort, watch, save
         self.allowed, self.stopped = np.inf if effort.runs else effort.work, False
         self.best: Pool | None = None
 
@@ -134,13 +149,19 @@ class Search:
             self.allowed = max(effort.runs * problem.work / n_starts, effort.work)
         return pool if self._agree(pool) else self._improved(pool, effort.patience)
 
-    def explored(self, pool: Pool) -> Pool:
-        """The solutions after jumps and, between them, further starts, until starts agree or nothing helps."""
-        effort, problem, failures = self.effort, self.problem, max(self.effort.restart - 1, 0)
+    def explored(self, pool: Pool, failures: int | None = None) -> Pool:
+        """The solutions after jumps and, between them, further starts, until starts agree or nothing helps.
+
+        `failures` is the number of jumps without a gain before.
+        """
+        effort, problem = self.effort, self.problem
+        failures = max(effort.restart - 1, 0) if failures is None else failures
         while not self._is_over(pool) and (failures < effort.jumps or pool.defects[0]):
             before, is_due = pool, (failures + 1) % (effort.restart or 1) == 0
             if is_due and self._agree(pool):
                 break
+            if self.save is not None:
+                self.save(pool, failures, self.allowed)
             if is_due and effort.restart:
                 pool = self.with_runs(pool, problem.starts(effort.batch), 1)
             else:

@@ -11,7 +11,7 @@ from coterie.core.arguments import as_rng, not_negative, whole_number
 from coterie.core.checkpoint import Store
 from coterie.core.progress import Callback, Progress, silent
 from coterie.core.protocols import Engine, Source
-from coterie.core.search import kind_of
+from coterie.core.search import EFFORTS, Effort, kind_of
 from coterie.errors import InputError, ScaleError
 from coterie.kmeans.center_search import Start, applies, search_start
 from coterie.kmeans.lloyd import warn_of_empty_clusters
@@ -32,7 +32,6 @@ class CenterEstimator(Traced, Partitional):
     _powers_of_options: ClassVar[dict[str, int]] = {"init": 1}
     _remedy = "X has too few distinct rows for more"  # end of the warning about empty clusters
     _n_frozen = 0  # number of centers that do not move
-    _search_share: ClassVar[float] = 1.0  # factor of the work of the default search
     search = "none"  # for estimators without this option
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -90,8 +89,11 @@ class CenterEstimator(Traced, Partitional):
         if kind == "none":
             return Start(model, n_init, max_iter, callback)
         rng, starts = rng if store is None else store.initial_rng(rng), None if self.n_init == "auto" else n_init
-        share = self._search_share if kind == "auto" else 1.0
-        return search_start(kind, share, model, source, engine, summary, rng, starts, max_iter, callback)
+        return search_start(self._effort(kind), model, source, engine, summary, rng, starts, max_iter, callback, store)
+
+    def _effort(self, kind: str) -> Effort:
+        """Length of a search."""
+        return EFFORTS[kind]
 
     def _search_for(self, model: Any, source: Source) -> str:
         """The search for these rows: 'auto' is 'none' where it does not apply."""

@@ -17,19 +17,17 @@ from coterie.core.arrays import is_sparse
 from coterie.core.checkpoint import Store
 from coterie.core.progress import Callback
 from coterie.core.protocols import Chunk, Engine, Source
-from coterie.core.search import kind_of
+from coterie.core.search import Effort, kind_of
 from coterie.core.stats import WeightedSums
 from coterie.core.stored import stored
 from coterie.errors import ParameterError
 from coterie.kernels.membership import membership
 from coterie.kmeans.center_estimator import CenterEstimator, check_enough_rows
-from coterie.kmeans.center_search import Start
+from coterie.kmeans.center_search import Start, as_budget, thorough_means
 from coterie.kmeans.device_lloyd import on_device
 from coterie.kmeans.exact_kmeans import Exact, exact_if_possible
-from coterie.kmeans.global_search import thorough_start
 from coterie.kmeans.lloyd import Lloyd
 from coterie.kmeans.missing_lloyd import MissingLloyd, check_options_with_missing
-from coterie.kmeans.search_state import as_budget
 from coterie.seeding import check_start
 from coterie.traces import Trace
 
@@ -62,20 +60,21 @@ class KMeans(CenterEstimator):
         random_state)`` and returns centers.
     n_init : int or 'auto', default='auto'
         Number of initialisations; the best result is kept. 'auto' is 10 for 'forgy', 'random', 'random_partition' and
-        callables, and 1 for the others.
+        callables, and 1 for the others. A search has more, up to 16 ('thorough': 64, or `n_init` if it is a number).
     search : {'auto', 'none', 'thorough'}, default='auto'
         Search for a better optimum than one initialisation finds. 'auto' takes about as long as a single run of
         k-means++ and Lloyd: it runs several of them until some agree, swaps centers for rows, and usually ends below
         the best of 25 random starts. It applies to dense or small sparse rows without missing values, on the CPU, if
         `n_init` is 'auto', `init` is 'auto' or 'k-means++', and there are no `frozen_centers`; otherwise it is 'none'.
         If rows x columns x clusters exceed about 2 million, a random sample of the rows is searched for the initial
-        centers. 'thorough' starts from the best of the `n_init` runs, and moves centers and single rows of a population
-        of solutions. 'none' only runs the `n_init` initialisations. `history_` begins with the start from which 'auto'
-        found the best solution.
+        centers. 'thorough' searches longer, with any `init` and up to 33 million values: it also moves single rows, and
+        recombines the centers of a population of solutions. 'none' only runs the `n_init` initialisations. `history_`
+        begins with the start from which 'auto' found the best solution.
     search_budget : None, number or str, default=None
         Length of a thorough search. A number is a multiple of the work of one k-means++ and Lloyd run. Work is counted,
-        not timed, so the result does not depend on the speed of the machine or the number of threads. None is 200, and
-        at least a tenth of a second of work. Text such as '2.5s' is seconds; the result may then differ between calls.
+        not timed, so the result does not depend on the speed of the machine or the number of threads. None is 500, and
+        up to a second or two of work for small tables; the search also ends after 20 `n_clusters` jumps without a gain.
+        Text such as '2.5s' is seconds; the result may then differ between calls.
     algorithm : {'auto', 'lloyd', 'bounds', 'elkan', 'exact'}, default='auto'
         'lloyd' computes all distances. 'bounds' skips distances that the triangle inequality rules out; the result is
         identical to the last bit. 'elkan' is another name for 'bounds'. 'exact' finds the global optimum and ignores
@@ -181,7 +180,6 @@ class KMeans(CenterEstimator):
     copy_x: bool = True
 
     _powers_of_options: ClassVar[dict[str, int]] = {"init": 1, "frozen_centers": 1}
-    _search_share = 0.2  # of the default search, because a single start of K-means is that much faster
 
     @property
     def _not_on_device(self) -> dict[str, str]:
@@ -208,11 +206,13 @@ class KMeans(CenterEstimator):
     ) -> Start:  # fmt: skip
         if isinstance(model, Exact):
             return Start(model, 1, max_iter, callback)
-        if self._search_for(model, source) != "thorough":
-            return super()._search(model, source, engine, summary, rng, n_init, max_iter, callback, store)
-        budget, rng = as_budget(self.search_budget), rng if store is None else store.initial_rng(rng)
-        model, callback = thorough_start(budget, model, source, engine, summary, rng, n_init, max_iter, callback, store)
-        return Start(model, 1, max_iter, callback)
+        return super()._search(model, source, engine, summary, rng, n_init, max_iter, callback, store)
+
+    def _effort(self, kind: str) -> Effort:
+        if kind == "thorough":
+            return thorough_means(self.search_budget, self.n_clusters)
+        effort = super()._effort(kind)  # less, because a single start of K-means is that much faster
+        return replace(effort, runs=0.2 * effort.runs, work=0.2 * effort.work)
 
     def _store_result(self, model: Any, result: loop.Fit, labels: Any, source: Any, X: Any, sample_weight: Any) -> None:
         roots = as_roots(self.metric_weights, source.shape[1])

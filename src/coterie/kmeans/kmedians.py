@@ -50,9 +50,8 @@ class KMedians(CenterEstimator):
         or small sparse rows on the CPU if `n_init` is 'auto' and `init` is 'auto' or 'k-means++'; otherwise it is
         'none'. If rows x columns x clusters exceed about 2 million, a random sample of the rows is searched for the
         initial centers. 'thorough' searches up to about a hundred times as long, with any `init`. 'none' only runs the
-        `n_init` initialisations. Work is counted, so the result does not depend on the speed of the machine. A fit that
-        resumes from a `checkpoint` repeats the search. `history_` begins with the start from which the best solution
-        was found.
+        `n_init` initialisations. Work is counted, so the result does not depend on the speed of the machine. `history_`
+        begins with the start from which the best solution was found.
     max_iter : int, default=300
         Maximum number of iterations of one run.
     tol : float, default=1e-4

@@ -277,9 +277,9 @@ def check_state(name: str, state: Any, estimator: str, model: Any, source: Sourc
         if types[3:] != [int, int] or not all(issubclass(kind, (float, type(None))) for kind in types[:3]):
             raise ModelFileError("the state of the stopping rule is malformed")
     elif name == "search":
-        numbers = (state.best_objective, state.spent, state.allowed, state.seconds)
-        are_pairs = all(isinstance(pair, tuple) and len(pair) == 2 for pair in state.population)
-        if not are_pairs or not all(isinstance(x, float) for x in (*numbers, *(pair[0] for pair in state.population))):
+        arrays, numbers = (state.params, state.objective, state.gains), (state.allowed, state.work, state.seconds)
+        are_doubles = all(array.dtype == np.float64 for array in arrays) and len(state.params) > 0
+        if not are_doubles or not all(isinstance(x, float) and x > 0 for x in numbers):
             raise ModelFileError("the state of the search is malformed")
     else:
         descents = [descent for descent in (state.current, state.best) if descent is not None]

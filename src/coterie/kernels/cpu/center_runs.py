@@ -15,6 +15,8 @@ TINY = 1e-300  # a smaller distance is divided by as this one
 # What a center is. The cost of a row at it is a squared distance (for directions, of rows and centers of unit length),
 # an L1 distance, or a Euclidean distance; in fuzzy c-means each row has memberships in all clusters.
 KINDS = ("means", "directions", "medians", "geometric medians", "fuzzy means")
+MIN_DECREASE = 1e-10  # minimum relative decrease of the objective by a row that moves, which rounding cannot explain
+ULP = 2.0**-52  # relative decrease below which the objective does not change
 MEANS, DIRECTIONS, MEDIANS, GEOMETRIC_MEDIANS, FUZZY_MEANS = range(5)
 
 
@@ -37,11 +39,21 @@ class State(NamedTuple):
     weight: Any  # (k,)
     count: Any  # (k,) rows
     is_changed: Any  # (k,) whether the rows of a cluster have changed
+    is_moved: Any  # (k,) whether a center has moved since `first` was computed
+    is_new: Any  # (k,) the same in the first step
+    moved: Any  # (k,) indices of these centers
     near: Any  # (n,) cost of each row
     block: Any  # (k, BLOCK) costs of a block of rows at each center
     total: Any  # (at least BLOCK and 2 k,) costs at one center, or sums of memberships
     labels: Any  # (n,)
     nearest: Any  # (n,) nearest centers
+    rest: Any  # (n,) rows that are compared with all centers
+    columns: Any  # (d, BLOCK) some of them, by column
+    rest_near: Any  # (BLOCK,) their costs
+    rest_nearest: Any  # (BLOCK,) their nearest centers
+    first: Any  # (n,) costs at the nearest centers when all were compared
+    second: Any  # (n,) the same at the second nearest centers
+    owners: Any  # (n,) nearest centers then
     path: Any  # (steps, k, d) centers before each step; (0, k, d) if they are not wanted
     values: Any  # (steps,) and their objectives
 
@@ -57,14 +69,18 @@ def as_table(X: np.ndarray, w: np.ndarray | None, kind: str = "means", fuzzifier
 
 def new_state(n: int, d: int, k: int, steps: int = 0) -> State:
     """Arrays of a run over n rows of d columns, with k centers, and for the path of so many steps."""
-    labels, nearest = np.empty((2, n), np.int32)
+    labels, nearest, rest, owners = np.empty((4, n), np.int32)
     centers, sums = np.zeros((2, k, d))
-    count, is_changed = np.zeros(k, np.int64), np.zeros(k, np.bool_)
+    count, moved = np.zeros((2, k), np.int64)
+    is_changed, is_moved, is_new = np.zeros((3, k), np.bool_)
+    some, some_near, some_nearest = np.zeros((d, BLOCK)), np.empty(BLOCK), np.empty(BLOCK, np.int32)
+    near, first, second = np.empty((3, n))
     block, total = np.empty((k, BLOCK)), np.empty(max(BLOCK, 2 * k))
     path, values = np.empty((steps, k, d)), np.empty(steps)
     return State(
-        centers, sums, np.zeros(k), count, is_changed, np.empty(n), block, total, labels, nearest, path, values
-    )
+        centers, sums, np.zeros(k), count, is_changed, is_moved, is_new, moved, near, block, total, labels, nearest,
+        rest, some, some_near, some_nearest, first, second, owners, path, values,
+    )  # fmt: skip
 
 
 @jit
@@ -76,38 +92,41 @@ def descend(
     precision,  # decrease of the objective, relative to it, that ends a run
     to_beat,  # a run ends if its objective exceeds this by more than
     patience,  # this multiple of its last decrease
+    is_known,  # whether `state` is complete except for the centers in `is_moved`
     state,  # i/o  State
 ):
     """Improve the centers; return their objective, its last two decreases, and the number of passes.
 
     The last decrease is 0 if the run has converged.
     """
-    for i in range(len(table.w)):
-        state.labels[i] = -1
-    for j in range(k):
-        state.weight[j] = 0.0
-        state.count[j] = 0
-        for t in range(table.X.shape[1]):
-            state.sums[j, t] = 0.0
+    if not is_known:
+        clear(k, state)
+        for j in range(k):
+            state.is_moved[j] = True
     objective, gain, gain_before, is_last = np.inf, np.inf, np.inf, False
     for step in range(max_iter + 1):
         previous, gain_before = objective, gain
         if table.kind == FUZZY_MEANS:
             share_rows(table, k, state)
-            moved = 1
+            changes = 1
         else:
-            assign(table, k, state)
-            moved = update_clusters(table, k, state)
+            for j in range(k):  # centers that the caller has moved are not the means of their rows
+                state.is_new[j] = step == 0 and is_known and state.is_moved[j]
+            reassign(table, k, state)
+            changes = update_clusters(table, k, state)
+            for j in range(k):
+                changes += state.is_new[j]
+                state.is_changed[j] |= state.is_new[j]
         objective = weighted_sum(table.w, state.near)
         if step < len(state.path):
             copy_centers(state.centers, k, state.path[step])
             state.values[step] = objective
         gain = previous - objective
         if table.kind == GEOMETRIC_MEDIANS:
-            moved = 1
+            changes = 1
         is_hopeless = step > 1 and objective - patience * gain > to_beat
-        if moved == 0 or is_last or is_hopeless or step == max_iter:
-            if moved == 0 or is_last:
+        if changes == 0 or is_last or is_hopeless or step == max_iter:
+            if changes == 0 or is_last:
                 gain = 0.0
             break
         if step > 0 and gain <= precision * objective:
@@ -115,6 +134,18 @@ def descend(
             break
         is_last = move_centers(table, k, state) <= tol
     return objective, gain_before, gain, step + 1
+
+
+@jit
+def clear(k, state):
+    """Remove all rows from all clusters."""
+    for i in range(len(state.labels)):
+        state.labels[i] = -1
+    for j in range(k):
+        state.weight[j] = 0.0
+        state.count[j] = 0
+        for t in range(state.sums.shape[1]):
+            state.sums[j, t] = 0.0
 
 
 @jit
@@ -126,8 +157,62 @@ def assign(table, k, state):
             minimum[i] = np.inf
             label[i] = 0
         for j in range(k):
-            costs(table, state.centers[j], start, state.total)
+            costs(table.kind, table.columns, state.centers[j], start, len(minimum), state.total)
             update_nearest(state.total, minimum, label, np.int32(j))
+
+
+@jit
+def reassign(table, k, state):
+    """As `assign`, but compare rows only with centers in `is_moved`, and with others if the bounds do not exclude them.
+
+    If many have moved, all are compared, for new bounds.
+    """
+    n_moved, n_rest = 0, 0
+    for j in range(k):
+        if state.is_moved[j]:
+            state.moved[n_moved] = j
+            n_moved += 1
+    if 2 * n_moved > k:
+        two_nearest(table, state.centers[:k], state)
+        for i in range(len(state.near)):
+            state.near[i], state.nearest[i] = state.first[i], state.owners[i]
+        for j in range(k):
+            state.is_moved[j] = False
+        return
+    for start in range(0, len(state.near), BLOCK):
+        near, label = state.near[start : start + BLOCK], state.nearest[start : start + BLOCK]
+        first, owners = state.first[start : start + BLOCK], state.owners[start : start + BLOCK]
+        for i in range(len(near)):
+            near[i], label[i] = np.inf if state.is_moved[owners[i]] else first[i], owners[i]
+        for j in state.moved[:n_moved]:
+            costs(table.kind, table.columns, state.centers[j], start, len(near), state.total)
+            update_first(state.total, near, label, np.int32(j))
+        for i in range(len(near)):
+            if near[i] >= state.second[start + i] and state.is_moved[owners[i]]:
+                state.rest[n_rest] = start + i
+                n_rest += 1
+    near, label = state.rest_near, state.rest_nearest
+    for start in range(0, n_rest, BLOCK):
+        rows = state.rest[start : min(start + BLOCK, n_rest)]
+        for q in range(len(rows)):
+            near[q], label[q] = state.near[rows[q]], state.nearest[rows[q]]
+            for t in range(table.X.shape[1]):
+                state.columns[t, q] = table.X[rows[q], t]
+        for j in range(k):
+            if not state.is_moved[j]:
+                costs(table.kind, state.columns, state.centers[j], 0, len(rows), state.total)
+                update_first(state.total, near[: len(rows)], label, np.int32(j))
+        for q in range(len(rows)):
+            state.near[rows[q]], state.nearest[rows[q]] = near[q], label[q]
+
+
+@jit
+def update_first(cost, minimum, label, j):
+    """Update the nearest centers with center j; of several, the first one."""
+    for i in range(len(minimum)):
+        is_less = (cost[i] < minimum[i]) | ((cost[i] == minimum[i]) & (j < label[i]))
+        minimum[i] = cost[i] if is_less else minimum[i]
+        label[i] = j if is_less else label[i]
 
 
 @jit
@@ -140,23 +225,23 @@ def update_nearest(cost, minimum, label, j):
 
 
 @jit
-def costs(table, center, start, out):
-    """Costs of a block of rows at one center."""
-    if table.kind == MEDIANS:
-        deviations(table.columns, center, start, out)
+def costs(kind, columns, center, start, n, out):
+    """Costs of n rows, at most a block, at one center."""
+    if kind == MEDIANS:
+        deviations(columns, center, start, n, out)
     else:
-        squares(table.columns, center, start, out)
-        if table.kind == GEOMETRIC_MEDIANS:
-            for i in range(BLOCK):
+        squares(columns, center, start, n, out)
+        if kind == GEOMETRIC_MEDIANS:
+            for i in range(n):
                 out[i] = np.sqrt(out[i])
 
 
 @jit
-def squares(columns, center, start, out):
-    """Squared distances of a block of rows to one center."""
-    for i in range(BLOCK):
+def squares(columns, center, start, n, out):
+    """Squared distances of n rows, at most a block, to one center."""
+    for i in range(n):
         out[i] = 0.0
-    d, n = len(center), min(BLOCK, columns.shape[1] - start)
+    d = len(center)
     for t in range(0, d - 3, 4):  # four columns at once: fewer loads and stores of the squares
         c0, c1, c2, c3 = center[t], center[t + 1], center[t + 2], center[t + 3]
         x0, x1 = columns[t, start : start + n], columns[t + 1, start : start + n]
@@ -174,11 +259,10 @@ def squares(columns, center, start, out):
 
 
 @jit
-def deviations(columns, center, start, out):
-    """L1 distances of a block of rows to one center."""
-    for i in range(BLOCK):
+def deviations(columns, center, start, n, out):
+    """L1 distances of n rows, at most a block, to one center."""
+    for i in range(n):
         out[i] = 0.0
-    n = min(BLOCK, columns.shape[1] - start)
     for t in range(len(center)):
         at, column = center[t], columns[t, start : start + n]
         for i in range(n):
@@ -197,30 +281,35 @@ def weighted_sum(w, near):
 @jit
 def update_clusters(table, k, state):
     """Update labels and sums of clusters; return the number of rows whose label changed."""
-    X, w, labels, nearest = table.X, table.w, state.labels, state.nearest
-    sums, weight, count = state.sums, state.weight, state.count
-    d = X.shape[1] if table.kind <= DIRECTIONS else 0
-    moved = 0
+    changes = 0
     for j in range(k):
         state.is_changed[j] = False
-    for i in range(len(w)):
-        a, b = labels[i], nearest[i]
-        if a != b:
-            moved += 1
-            labels[i] = b
-            weight[b] += w[i]
-            count[b] += 1
-            state.is_changed[b] = True
-            for t in range(d):
-                sums[b, t] += w[i] * X[i, t]
-            if a >= 0:
-                count[a] -= 1
-                state.is_changed[a] = True
-                # The sums of an empty cluster are exactly zero, so that rounding errors do not remain.
-                weight[a] = weight[a] - w[i] if count[a] > 0 else 0.0
-                for t in range(d):
-                    sums[a, t] = sums[a, t] - w[i] * X[i, t] if count[a] > 0 else 0.0
-    return moved
+    for i in range(len(table.w)):
+        if state.labels[i] != state.nearest[i]:
+            changes += 1
+            move_row(table, i, state)
+    return changes
+
+
+@jit
+def move_row(table, i, state):
+    """Move row `i` from its cluster, if it has one, to its nearest center."""
+    w, x, sums, weight, count = table.w[i], table.X[i], state.sums, state.weight, state.count
+    a, b = state.labels[i], state.nearest[i]
+    d = len(x) if table.kind <= DIRECTIONS else 0
+    state.labels[i] = b
+    weight[b] += w
+    count[b] += 1
+    state.is_changed[b] = True
+    for t in range(d):
+        sums[b, t] += w * x[t]
+    if a >= 0:
+        count[a] -= 1
+        state.is_changed[a] = True
+        # The sums of an empty cluster are exactly zero, so that rounding errors do not remain.
+        weight[a] = weight[a] - w if count[a] > 0 else 0.0
+        for t in range(d):
+            sums[a, t] = sums[a, t] - w * x[t] if count[a] > 0 else 0.0
 
 
 @jit
@@ -246,6 +335,7 @@ def move_to_costliest(table, j, state):
         if w[i] * near[i] > w[far] * near[far]:
             far = i
     near[far] = 0.0
+    state.is_moved[j] = True
     for t in range(X.shape[1]):
         movement += (X[far, t] - state.centers[j, t]) ** 2
         state.centers[j, t] = X[far, t]
@@ -257,6 +347,8 @@ def move_to_means(table, k, state):
     """Move centers to the weighted means of their rows, or to the directions of the means."""
     movement = 0.0
     for j in range(k):
+        if not state.is_changed[j] and table.kind != FUZZY_MEANS:
+            continue
         divisor = state.weight[j]
         if table.kind == DIRECTIONS:
             divisor = 0.0
@@ -264,6 +356,7 @@ def move_to_means(table, k, state):
                 divisor += state.sums[j, t] ** 2
             divisor = np.sqrt(divisor)
         if state.weight[j] > 0 and divisor > 0:
+            state.is_moved[j] = True
             for t in range(table.X.shape[1]):
                 target = state.sums[j, t] / divisor
                 movement += (target - state.centers[j, t]) ** 2
@@ -301,6 +394,7 @@ def move_to_medians(table, k, state):
                 left -= below[j] > half
     for j in range(k):
         if state.is_changed[j] and state.weight[j] > 0:
+            state.is_moved[j] = True
             for t in range(table.X.shape[1]):
                 movement += (state.sums[j, t] - state.centers[j, t]) ** 2
                 state.centers[j, t] = state.sums[j, t]
@@ -332,6 +426,7 @@ def move_towards_medians(table, k, state):
         for t in range(X.shape[1]):
             length += sums[j, t] ** 2
         length = np.sqrt(length)
+        state.is_moved[j] = True
         if length > on[j]:
             factor = (1.0 - on[j] / length) / inverse[j]
             movement += (length * factor) ** 2
@@ -356,7 +451,7 @@ def share_rows(table, k, state):
             label[i] = 0
             state.total[i] = 0.0
         for j in range(k):
-            squares(table.columns, state.centers[j], start, state.block[j])
+            squares(table.columns, state.centers[j], start, size, state.block[j])
             update_nearest(state.block[j], near, label, np.int32(j))
         for j in range(k):
             share = state.block[j]
@@ -451,8 +546,8 @@ def best_candidate(table, u, state):
     for c in range(len(u)):
         row, potential = draw(table.w, state.near, total, u[c]), 0.0
         for start in range(0, len(table.w), BLOCK):
-            costs(table, table.X[row], start, state.total)
             near = state.near[start : start + BLOCK]
+            costs(table.kind, table.columns, table.X[row], start, len(near), state.total)
             combine(near, state.total, table)
             potential += weighted_sum(table.w[start : start + BLOCK], state.total)
         if potential < minimum:
@@ -485,8 +580,8 @@ def add_center(table, row, target, state):
         for t in range(table.X.shape[1]):
             target[t] = table.X[row, t]
     for start in range(0, len(state.near), BLOCK):
-        costs(table, target, start, state.total)
         near = state.near[start : start + BLOCK]
+        costs(table.kind, table.columns, target, start, len(near), state.total)
         combine(near, state.total, table)
         for i in range(len(near)):
             near[i] = state.total[i]
@@ -557,7 +652,7 @@ def center_runs(
     for r in range(len(centers)):
         copy_centers(centers[r, 0], k, state.centers)
         objectives[r], gains[0, r], gains[1, r], steps = descend(
-            table, k, max_iter, tol, precision, to_beat, patience, state
+            table, k, max_iter, tol, precision, to_beat, patience, False, state
         )
         passes += steps
         to_beat = min(to_beat, objectives[r])
@@ -566,56 +661,161 @@ def center_runs(
 
 
 @jit
+def two_nearest(table, centers, state):
+    """Costs of all rows at the nearest and second nearest centers, in `first` and `second`; labels in `owners`."""
+    for start in range(0, len(table.w), BLOCK):
+        end = start + BLOCK
+        first, second, owners = state.first[start:end], state.second[start:end], state.owners[start:end]
+        for i in range(len(first)):
+            first[i], second[i] = np.inf, np.inf
+        for j in range(len(centers)):
+            costs(table.kind, table.columns, centers[j], start, len(first), state.total)
+            for i in range(len(first)):
+                cost = state.total[i]
+                is_less = cost < first[i]
+                other = first[i] if is_less else cost
+                second[i] = other if other < second[i] else second[i]
+                first[i] = cost if is_less else first[i]
+                owners[i] = np.int32(j) if is_less else owners[i]
+
+
+@jit
 def swap_costs(
     table,  # in   Table
-    centers,  # in   (k, d)
     u,  # in   (c,) uniform in [0, 1)
-    state,  # i/o  State
+    state,  # i/o  State; in: of `two_nearest`
     rows,  # out  (c,) candidates, drawn by their cost; -1 if every row equals a center
     totals,  # out  (k, c + 1) objective with a candidate in place of a center; at last, without the center
     owners,  # out  (c,) clusters of the candidates
 ):
     """Objectives after each swap of a center for a row, without moving the other centers (Schubert & Rousseeuw)."""
-    k, n, n_candidates = len(centers), len(table.w), len(u)
-    near, second = state.near, np.empty(n)
-    copy_centers(centers, k, state.centers)
-    for start in range(0, n, BLOCK):
-        size = min(BLOCK, n - start)
-        for i in range(start, start + size):
-            near[i], second[i] = np.inf, np.inf
-        for j in range(k):
-            costs(table, centers[j], start, state.total)
-            for i in range(size):
-                cost = state.total[i]
-                if cost < near[start + i]:
-                    second[start + i] = near[start + i]
-                    near[start + i] = cost
-                    state.labels[start + i] = j
-                elif cost < second[start + i]:
-                    second[start + i] = cost
-    objective = weighted_sum(table.w, near)
+    k, n, n_candidates = len(totals), len(table.w), len(u)
+    objective = weighted_sum(table.w, state.first)
     totals[:] = 0.0
     for q in range(n_candidates + 1):
         with_all = 0.0
         if q < n_candidates:
-            rows[q] = draw(table.w, near, objective, u[q])
+            rows[q] = draw(table.w, state.first, objective, u[q])
             if rows[q] < 0:
                 totals[:, q] = np.inf
                 continue
-            owners[q] = state.labels[rows[q]]
+            owners[q] = state.owners[rows[q]]
         for start in range(0, n, BLOCK):
+            size = min(BLOCK, n - start)
             if q < n_candidates:
-                costs(table, table.X[rows[q]], start, state.total)
+                costs(table.kind, table.columns, table.X[rows[q]], start, size, state.total)
             else:
                 state.total[:BLOCK] = np.inf
-            for i in range(min(BLOCK, n - start)):
-                mass, best = table.w[start + i], min(state.total[i], near[start + i])
+            for i in range(size):
+                mass, best = table.w[start + i], min(state.total[i], state.first[start + i])
                 with_all += mass * best
-                without = min(state.total[i], second[start + i])
-                totals[state.labels[start + i], q] += mass * (without - best)
+                without = min(state.total[i], state.second[start + i])
+                totals[state.owners[start + i], q] += mass * (without - best)
         for j in range(k):
             totals[j, q] += with_all
     return objective
+
+
+@jit
+def move_rows(
+    table,  # in   Table
+    k,  # number of centers, which are means
+    state,  # i/o  State, complete
+):
+    """Move single rows to other clusters if that decreases the objective (Hartigan & Wong); return their number.
+
+    Removing a row from its cluster decreases the objective by ``w W / (W - w) |x - c|^2``, and adding it to another one
+    increases it by ``w W / (W + w) |x - c|^2``. A comparison with the second nearest center rejects most rows.
+    """
+    X, w, labels, weight, centers = table.X, table.w, state.labels, state.weight, state.centers
+    changes, lightest, total = 0, np.inf, weighted_sum(w, state.first)
+    for j in range(k):
+        state.is_moved[j] = False
+        lightest = min(lightest, weight[j])
+    for i in range(len(w)):
+        a = labels[i]
+        if w[i] == 0 or state.count[a] == 1 or weight[a] <= w[i]:
+            continue
+        removal = weight[a] / (weight[a] - w[i])
+        if not state.is_moved[a] and state.second[i] * (lightest / (lightest + w[i])) >= state.first[i] * removal:
+            continue
+        minimum = square(X[i], centers[a]) * removal * (1.0 - MIN_DECREASE) - ULP * total / w[i]
+        target = -1
+        for j in range(k):
+            cost = square(X[i], centers[j]) * (weight[j] / (weight[j] + w[i]))
+            if cost < minimum and j != a:
+                target, minimum = j, cost
+        if target >= 0:
+            state.nearest[i] = target
+            move_row(table, i, state)
+            for j in (np.int64(a), np.int64(target)):
+                state.is_moved[j] = True
+                for t in range(X.shape[1]):
+                    centers[j, t] = state.sums[j, t] / weight[j]
+            lightest = min(lightest, weight[a])
+            changes += 1
+    return changes
+
+
+@jit_reassociating
+def square(x, center):
+    """Squared distance of one row to a center."""
+    result = 0.0
+    for t in range(len(center)):
+        result += (x[t] - center[t]) ** 2
+    return result
+
+
+@jit
+def complete(table, k, state):
+    """Costs, labels, bounds and sums for the centers of `state`."""
+    two_nearest(table, state.centers[:k], state)
+    clear(k, state)
+    for i in range(len(table.w)):
+        state.near[i], state.nearest[i] = state.first[i], state.owners[i]
+    update_clusters(table, k, state)
+
+
+@jit
+def copy_solution(source, k, target):
+    """Copy a complete solution."""
+    copy_centers(source.centers, k, target.centers)
+    copy_centers(source.sums, k, target.sums)
+    for j in range(k):
+        target.weight[j], target.count[j] = source.weight[j], source.count[j]
+    for i in range(len(source.labels)):
+        target.labels[i], target.owners[i] = source.labels[i], source.owners[i]
+        target.first[i], target.second[i] = source.first[i], source.second[i]
+
+
+@jit
+def polish(
+    table,  # in   Table
+    passes,  # maximum number of passes over single rows
+    max_iter,
+    tol,  # see `descend`
+    precision,
+    min_gain,  # of a pass, relative to the objective
+    state,  # i/o  State; out: complete
+    centers,  # i/o  (k, d)
+    objective,  # of the centers
+):
+    """Alternate between moves of single rows and descents; return the objective and the number of passes."""
+    k, steps = len(centers), 0
+    for p in range(passes + 1):
+        copy_centers(centers, k, state.centers)
+        complete(table, k, state)
+        steps += 1
+        if p == passes or move_rows(table, k, state) == 0:
+            break
+        end, _, _, n_steps = descend(table, k, max_iter, tol, precision, np.inf, 1.0, True, state)
+        steps += n_steps
+        if not end < objective * (1.0 - min_gain):
+            passes = p + 1
+        if end < objective:
+            objective = end
+            copy_centers(state.centers, k, centers)
+    return objective, steps
 
 
 @jit
@@ -624,10 +824,12 @@ def swap_rounds(
     u,  # in   (rounds, c) uniform in [0, 1), for c candidates in each round
     tries,  # maximum number of swaps of a round that are followed by a descent
     quiet,  # rounds without a gain that end the search
+    row_passes,  # maximum number of passes over single rows after a gain
     max_iter,
     tol,  # see `descend`
     precision,
     min_gain,  # of a swap, relative to the objective
+    base,  # i/o  State of the current centers
     state,  # i/o  State
     centers,  # i/o  (2, k, d) current and initial centers
     objective,  # of the current centers
@@ -637,11 +839,16 @@ def swap_rounds(
     Return the objective, the number of passes, the rounds since the last gain, and whether there was any.
     """
     k, d = centers.shape[1:]
-    n_candidates, failures, passes, has_any = u.shape[1], 0, 0, False
+    n_candidates, failures, passes, before, has_gained = u.shape[1], 0, 0, objective, True
     rows, owners = np.empty(n_candidates, np.int64), np.zeros(n_candidates, np.int64)
     totals, trial = np.empty((k, n_candidates + 1)), np.empty((k, d))
     for r in range(len(u)):
-        swap_costs(table, centers[0], u[r], state, rows, totals, owners)
+        if has_gained:
+            objective, steps = polish(
+                table, row_passes, max_iter, tol, precision, min_gain, base, centers[0], objective
+            )
+            passes += steps - 1
+        swap_costs(table, u[r], base, rows, totals, owners)
         passes += 1 + 2 * n_candidates // k
         has_gained = False
         for _ in range(tries):
@@ -655,21 +862,26 @@ def swap_rounds(
             for q in range(n_candidates):  # other rows of the same cluster give similar results
                 if owners[q] == owners[candidate]:
                     totals[removed, q] = np.inf
-            copy_centers(centers[0], k, state.centers)
+            if row_passes:
+                copy_solution(base, k, state)
+            else:
+                copy_centers(centers[0], k, state.centers)
             for t in range(d):
                 state.centers[removed, t] = table.X[rows[candidate], t]
             move_off_rows(table, k, state)
             copy_centers(state.centers, k, trial)
             goal = objective * (1.0 - min_gain)
-            end, _, _, steps = descend(table, k, max_iter, tol, precision, goal, 1.0, state)
+            for j in range(k):
+                state.is_moved[j] = j == removed
+            is_known = row_passes > 0
+            end, _, _, steps = descend(table, k, max_iter, tol, precision, goal, 1.0, is_known, state)
             passes += steps
             if end < goal:
                 copy_centers(trial, k, centers[1])
                 copy_centers(state.centers, k, centers[0])
                 objective, has_gained = end, True
                 break
-        has_any |= has_gained
         failures = 0 if has_gained else failures + 1
         if failures >= quiet:
             break
-    return objective, passes, failures, has_any
+    return objective, passes, failures, objective < before

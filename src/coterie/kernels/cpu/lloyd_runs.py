@@ -69,7 +69,7 @@ def run_all(
 @jit
 def lloyd(table, k, tol, max_iter, to_beat, patience, state):
     """Lloyd's algorithm from the centers of `state`, see `descend`; return the objective at the final means."""
-    objective = descend(table, k, max_iter, tol, -1.0, to_beat, patience, state)[0]
+    objective = descend(table, k, max_iter, tol, -1.0, to_beat, patience, False, state)[0]
     for j in range(k):  # the objective about the means is less than that about the centers by this amount
         if state.weight[j] > 0:
             for t in range(table.X.shape[1]):

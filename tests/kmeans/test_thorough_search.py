@@ -1,7 +1,8 @@
-"""Search of K-means for a better optimum: never worse, identical on any number of threads, and within its budget."""
+"""Thorough search of K-means: better than restarts, identical on any number of threads, and within its budget."""
 
 import itertools
 import warnings
+from time import perf_counter
 
 import numpy as np
 import pytest
@@ -9,19 +10,17 @@ from scipy import sparse
 
 from coterie import KMeans
 from coterie.errors import FitInterruptedWarning, ParameterError
-from coterie.kmeans import global_search
-from coterie.kmeans import search_state as budgets
+from coterie.kmeans import center_search
 from many_parts import many_parts
 
 rng = np.random.default_rng(5)
 CENTERS = rng.normal(size=(25, 3)) * 4
 X = (CENTERS[rng.integers(25, size=900)] + rng.normal(size=(900, 3))).copy()
-KINDS = pytest.mark.parametrize("kind", ["thorough"])
-BUDGET = {"thorough": 20}  # enough to be interrupted, not to be waited for
+BUDGET = 30  # enough to be interrupted, not to be waited for
 
 
-def searching(k, kind, **options):
-    return KMeans(k, search=kind, **({"search_budget": BUDGET[kind], "random_state": 0} | options))
+def searching(k, **options):
+    return KMeans(k, search="thorough", **({"search_budget": BUDGET, "random_state": 0} | options))
 
 
 def same(one, two):
@@ -34,42 +33,44 @@ def same(one, two):
 # Better
 
 
-@KINDS
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("k", [1, 2, 25, 60])
-def test_it_is_never_worse_than_the_same_seed_without(kind, k, seed):
-    found = searching(k, kind, random_state=seed).fit(X)
-    assert found.inertia_ <= KMeans(k, search="none", random_state=seed).fit(X).inertia_ * (1 + 1e-12)
+def test_it_is_as_good_as_ten_starts_with_the_same_seed(k, seed):
+    found = searching(k, random_state=seed).fit(X)
+    assert found.inertia_ <= KMeans(k, n_init=10, random_state=seed).fit(X).inertia_ * (1 + 1e-12)
 
 
-@KINDS
-def test_it_leaves_a_local_optimum(kind):
+def test_it_is_never_worse_than_the_run_from_the_same_centers():
+    start = X[:25] + 0.1
+    found = searching(25, init=start, search_budget=1).fit(X)
+    assert found.inertia_ <= KMeans(25, init=start).fit(X).inertia_ * (1 + 1e-12)
+
+
+def test_it_leaves_a_local_optimum():
     """Two centers in one of three distant groups, one between the others: Lloyd stays there forever."""
     groups = np.repeat([[0.0, 0.0], [40.0, 0.0], [40.0, 9.0]], 30, axis=0)
     rows = groups + rng.normal(size=groups.shape)
     start = np.array([[-1.0, 0.0], [1.0, 0.0], [40.0, 4.5]])
     stuck = KMeans(3, init=start).fit(rows)
-    found = searching(3, kind, init=start).fit(rows)
+    found = searching(3, init=start).fit(rows)
     assert found.inertia_ < 0.5 * stuck.inertia_
     assert sorted(np.bincount(found.labels_)) == [30, 30, 30]
 
 
-@KINDS
-def test_it_finds_the_best_of_all_partitions_of_a_few_rows(kind):
+def test_it_finds_the_best_of_all_partitions_of_a_few_rows():
     rows = rng.normal(size=(9, 2))
     least = np.inf
     for labels in itertools.product(range(3), repeat=8):
         labels = np.array([0, *labels])
         groups = [rows[labels == j] for j in range(3)]
         least = min(least, sum(((g - g.mean(axis=0)) ** 2).sum() for g in groups if len(g)))
-    assert searching(3, kind, search_budget=None).fit(rows).inertia_ == pytest.approx(least, rel=1e-12)
+    assert searching(3, search_budget=None).fit(rows).inertia_ == pytest.approx(least, rel=1e-12)
 
 
-@KINDS
 @pytest.mark.parametrize("weighted", [False, True])
-def test_no_single_row_is_better_off_in_another_cluster(kind, weighted):
+def test_no_single_row_is_better_off_in_another_cluster(weighted):
     w = rng.integers(1, 5, size=len(X)).astype(float) if weighted else np.ones(len(X))
-    found = searching(25, kind).fit(X, sample_weight=w)
+    found = searching(25).fit(X, sample_weight=w)
     weight = np.bincount(found.labels_, w, 25)
     squares = ((X[:, None] - found.cluster_centers_) ** 2).sum(axis=2)
     own, rows = found.labels_, np.arange(len(X))
@@ -80,12 +81,11 @@ def test_no_single_row_is_better_off_in_another_cluster(kind, weighted):
     assert (goes.min(axis=1) >= stays * (1 - 1e-9))[several].all()
 
 
-@KINDS
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_attributes_belong_together(kind, dtype, form):
+def test_attributes_belong_together(dtype, form):
     rows = form(X.astype(dtype))
-    found = searching(25, kind).fit(rows)
+    found = searching(25).fit(rows)
     assert found.cluster_centers_.dtype == dtype
     assert np.array_equal(found.labels_, found.predict(rows))
     squares = ((X.astype(dtype)[:, None].astype(float) - found.cluster_centers_) ** 2).sum(axis=2)
@@ -98,68 +98,62 @@ def test_attributes_belong_together(kind, dtype, form):
 # Weights
 
 
-@KINDS
-def test_weight_two_is_the_row_twice(kind):
+def test_weight_two_is_the_row_twice():
     rows = X[:60, :2].copy()
     w = rng.integers(0, 4, size=60)
     twice = np.repeat(rows, w, axis=0)
-    one = searching(4, kind, search_budget=None).fit(rows, sample_weight=w)
-    two = searching(4, kind, search_budget=None).fit(twice)
+    one = searching(4, search_budget=None).fit(rows, sample_weight=w)
+    two = searching(4, search_budget=None).fit(twice)
     assert one.inertia_ == pytest.approx(two.inertia_, rel=1e-12)
 
 
 def test_rows_of_weight_zero_count_for_nothing():
     w = (np.arange(len(X)) % 3 > 0).astype(float)
-    one = searching(8, "thorough", search_budget=None).fit(np.where(w[:, None] > 0, X, 1e6), sample_weight=w)
+    one = searching(8, search_budget=None).fit(np.where(w[:, None] > 0, X, 1e6), sample_weight=w)
     assert one.inertia_ <= KMeans(8, n_init=20, random_state=1).fit(X[w > 0]).inertia_ * (1 + 1e-12)
 
 
 # Reproducible
 
 
-@KINDS
-def test_the_number_of_threads_changes_nothing(kind, monkeypatch):
+def test_the_number_of_threads_changes_nothing(monkeypatch):
     rows = np.random.default_rng(1).normal(size=(4500, 6))
     many_parts(monkeypatch, rows)
-    same(*(searching(12, kind, search_budget=1, n_jobs=jobs).fit(rows) for jobs in (1, 3)))
+    same(*(searching(12, search_budget=1, n_jobs=jobs).fit(rows) for jobs in (1, 3)))
 
 
-@KINDS
-def test_the_same_seed_gives_the_same_bits(kind):
-    same(searching(20, kind).fit(X), searching(20, kind).fit(X))
+def test_the_same_seed_gives_the_same_bits():
+    same(searching(20).fit(X), searching(20).fit(X))
 
 
 # Edges
 
 
-@KINDS
-def test_as_many_clusters_as_rows_cost_nothing(kind):
-    assert searching(12, kind).fit(X[:12]).inertia_ == 0
+def test_as_many_clusters_as_rows_cost_nothing():
+    assert searching(12).fit(X[:12]).inertia_ == 0
 
 
-@KINDS
-def test_fewer_distinct_rows_than_clusters_are_all_found(kind):
+def test_fewer_distinct_rows_than_clusters_are_all_found():
     with pytest.warns(UserWarning, match="only 4 of 6 clusters"):
-        found = searching(6, kind).fit(np.repeat(X[:4], 5, axis=0))
+        found = searching(6).fit(np.repeat(X[:4], 5, axis=0))
     assert found.inertia_ == pytest.approx(0, abs=1e-20)
 
 
-@KINDS
 @pytest.mark.parametrize("size", [1e-150, 1e150])
-def test_the_unit_of_the_columns_changes_nothing(kind, size):
-    ours, theirs = searching(9, kind).fit(X), searching(9, kind).fit(X * size)
+def test_the_unit_of_the_columns_changes_nothing(size):
+    ours, theirs = searching(9).fit(X), searching(9).fit(X * size)
     assert theirs.inertia_ == pytest.approx(ours.inertia_ * size**2, rel=1e-9)
 
 
 def test_rows_far_from_the_origin_lose_nothing():
-    ours, theirs = searching(9, "thorough").fit(X), searching(9, "thorough").fit(X + 1e6)
+    ours, theirs = searching(9).fit(X), searching(9).fit(X + 1e6)
     assert theirs.inertia_ == pytest.approx(ours.inertia_, rel=1e-6)
 
 
 def test_a_sample_is_searched_where_there_are_too_many_rows(monkeypatch):
-    monkeypatch.setattr(global_search, "MAX_VALUES", 1800)
+    monkeypatch.setattr(center_search, "MAX_VALUES", 1800)
     for form in (np.asarray, sparse.csr_array):
-        found = searching(10, "thorough").fit(form(X))
+        found = searching(10).fit(form(X))
         assert found.inertia_ <= KMeans(10, search="none", random_state=0).fit(form(X)).inertia_
         assert np.array_equal(found.labels_, found.predict(form(X)))
 
@@ -167,24 +161,22 @@ def test_a_sample_is_searched_where_there_are_too_many_rows(monkeypatch):
 def test_dask_rows_are_searched():
     da = pytest.importorskip("dask.array")
     rows = da.from_array(X, chunks=(200, 3))
-    found = searching(10, "thorough").fit(rows)
+    found = searching(10).fit(rows)
     assert found.inertia_ <= KMeans(10, search="none", random_state=0).fit(rows).inertia_
 
 
 # Progress, and stopping
 
 
-@KINDS
-def test_progress_never_gets_worse(kind):
+def test_progress_never_gets_worse():
     seen = []
-    found = searching(25, kind, n_init=2, callback=seen.append).fit(X)
-    steps = [p for p in seen if p.run == 2]
+    found = searching(25, callback=seen.append).fit(X)
+    steps = [p for p in seen if p.run == 0]
     assert [p.iteration for p in steps] == list(range(len(steps)))
     assert len(steps) > 3
     objectives = [p.objective for p in steps]
     assert objectives == sorted(objectives, reverse=True)
-    assert objectives[0] <= min(p.objective for p in seen if p.run < 2) * (1 + 1e-12)
-    assert {p.run for p in seen} == {0, 1, 2, 3}
+    assert {p.run for p in seen} == {0, 1}
     assert found.inertia_ <= objectives[-1] * (1 + 1e-12)
     squares = ((X[:, None] - steps[-1].params) ** 2).sum(axis=2)
     assert steps[-1].objective == pytest.approx(squares.min(axis=1).sum(), rel=1e-9)
@@ -207,69 +199,55 @@ def interrupt():
     raise KeyboardInterrupt
 
 
-@KINDS
-def test_an_interrupt_keeps_the_best_so_far(kind):
-    callback = at(1, 3, interrupt)
+def test_an_interrupt_keeps_the_best_so_far():
+    callback = at(0, 3, interrupt)
     with pytest.warns(FitInterruptedWarning, match="the best result so far is kept"):
-        found = searching(25, kind, callback=callback).fit(X)
+        found = searching(25, callback=callback).fit(X)
     assert found.inertia_ == pytest.approx(callback.reached[0].objective, rel=1e-9)
     assert found.inertia_ < KMeans(25, search="none", random_state=0).fit(X).inertia_
     assert np.array_equal(found.labels_, found.predict(X))
     assert not found.converged_
 
 
-@KINDS
-def test_the_callback_can_end_it_without_a_warning(kind):
-    callback = at(1, 3, lambda: True)
-    found = searching(25, kind, callback=callback).fit(X)
+def test_the_callback_can_end_it_without_a_warning():
+    callback = at(0, 3, lambda: True)
+    found = searching(25, callback=callback).fit(X)
     assert found.inertia_ == pytest.approx(callback.reached[0].objective, rel=1e-3)
-
-
-def test_an_end_before_the_search_is_an_end():
-    callback = at(0, 0, lambda: True)
-    found = searching(25, "thorough", callback=callback).fit(X)
-    assert found.inertia_ == pytest.approx(callback.reached[0].objective)
 
 
 # Budgets
 
 
-def spent(kind, budget, monkeypatch):
-    """The work of a search and that of one run, in multiply-adds."""
-    limits = []
-    monkeypatch.setattr(budgets, "WorkLimit", lambda *args: limits.append(WorkLimit(*args)) or limits[-1])
-    searching(20, kind, search_budget=budget).fit(X)
-    return float(limits[0].spent[0]), limits[0].allowed
+def work_of(monkeypatch, **options):
+    """The work of a search, in multiply-adds."""
+    ends = []
+
+    class Problem(center_search.CenterProblem):
+        def polished(self, centers, objective):
+            ends.append(self.work)
+            return centers
+
+    monkeypatch.setattr(center_search, "CenterProblem", Problem)
+    searching(20, **options).fit(X)
+    return ends[0]
 
 
-WorkLimit = budgets.WorkLimit
-
-
-@KINDS
-def test_the_budget_is_kept_to_within_a_few_passes(kind, monkeypatch):
-    _, run = spent(kind, 1, monkeypatch)
-    for budget in (5, 20, 60):
-        work, allowed = spent(kind, budget, monkeypatch)
-        assert allowed == pytest.approx(budget * run)
-        assert allowed <= work <= allowed + 2 * run
+def test_the_budget_is_kept_to_within_a_few_runs(monkeypatch):
+    run = work_of(monkeypatch, n_init=1, init=X[:20], search_budget=1e-9)
+    for budget in (10, 30, 90):
+        assert 0.3 * budget * run <= work_of(monkeypatch, search_budget=budget) <= 3 * (budget + 4) * run
 
 
 def test_a_larger_budget_is_never_worse():
-    found = [searching(40, "thorough", search_budget=budget).fit(X).inertia_ for budget in (1, 4, 16, 64)]
+    found = [searching(40, search_budget=budget).fit(X).inertia_ for budget in (1, 4, 16, 64)]
     assert found == sorted(found, reverse=True)
 
 
-def test_small_tables_get_a_floor_of_work_by_default(monkeypatch):
-    _, allowed = spent("thorough", None, monkeypatch)
-    assert allowed >= budgets.FLOOR
-
-
 def test_seconds_are_kept():
-    budget = budgets.as_budget("0.25s")
-    assert budget.seconds == 0.25
+    assert center_search.as_budget(" 0.25 s") == (np.inf, 0.25)
     seen = []
-    searching(5, "thorough", search_budget="0.2s", callback=seen.append).fit(X)
-    assert len(seen) > 1
+    searching(5, search_budget="0.2s", callback=lambda progress: seen.append(perf_counter())).fit(X)
+    assert 0.1 < seen[-1] - seen[0] < 30
 
 
 @pytest.mark.parametrize("budget", [0, -1, np.nan, np.inf, True, "10", "s", "-2s", "0s", "two s", [10], b"2s"])
@@ -291,5 +269,5 @@ def test_an_unknown_search_is_rejected():
 def test_nothing_warns():
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        searching(5, "thorough").fit(X[:50])
+        searching(5).fit(X[:50])
     assert said == []
