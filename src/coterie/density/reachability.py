@@ -159,13 +159,13 @@ def _in_kd_tree(
 ) -> tuple[Array, Merges]:
     """The same for Euclidean distances of few columns, with a k-d tree."""
     from coterie.kernels.cpu import kd_density
-    from coterie.kernels.cpu.kd_tree import set_groups
+    from coterie.kernels.cpu.kd_tree import over_boxes, set_groups
     from coterie.kernels.cpu.reachability_tree import new_lists
 
     lists = new_lists(len(weight), _list_length(weight, min_weight), np.float64)
     kd.nearest_lists(lists.index, lists.value, n_jobs)
     core = kd.core_squares(lists.index, lists.value, weight[kd.order], min_weight)
-    kd_density.set_min_weights(kd.tree, core)
+    kd.tree.min_weight[:] = over_boxes(kd.tree, core, np.minimum)
 
     def search(forest: Any, limit: Array) -> None:
         set_groups(kd.tree, forest.tree)

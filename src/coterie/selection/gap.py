@@ -310,15 +310,12 @@ def kmeans_path(X: Array, w: Array | None, ks: list[int], rng: np.random.Generat
     rows /= unit
     (n, d), greedy = X.shape, 2 + int(np.log(ks[-1]))
     u = rng.random(ks[-1] * (greedy + 2 * CANDIDATES))
-    squares, clusters = np.empty(len(ks)), np.empty((len(ks), len(X)), np.int32)
+    work = new_workspace(n, d, len(ks), ks[-1])
     tol = TOL * float((variance / unit**2).mean())
-    has_enough_rows = run_path(
-        as_table(rows, weight), np.array(ks), u, greedy, CANDIDATES, HOPE, tol, MAX_ITER,
-        new_workspace(n, d, len(ks), ks[-1]), squares, clusters,
-    )  # fmt: skip
-    if not has_enough_rows:
+    table = as_table(rows, weight)
+    if not run_path(table, np.array(ks), u, greedy, CANDIDATES, HOPE, tol, MAX_ITER, work):
         raise too_few_distinct_rows(len(np.unique(X, axis=0)))
-    return PathClusters(np.where(squares > ROUNDING * weight.sum(), squares, 0.0) * unit**2, clusters)
+    return PathClusters(np.where(work.costs > ROUNDING * weight.sum(), work.costs, 0.0) * unit**2, work.labels)
 
 
 def _by_kmeans(X: Array, w: Array | None, ks: list[int], power: float, rng: np.random.Generator) -> Array:

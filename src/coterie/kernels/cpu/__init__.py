@@ -87,13 +87,13 @@ def fuzzy(X: np.ndarray, w: Weights, centers: np.ndarray, m: float) -> FuzzySums
             return FuzzySums(weight, work.sums[:k, :d] / inverse, cost / inverse**2)
     if X.dtype != np.float64:
         return fuzzy(X.astype(np.float64), w, centers.astype(np.float64), m)
-    parts = [plain.fuzzy(X[block], None if w is None else w[block], centers, m) for block in _blocks(X)]
-    return FuzzySums(*_add_fields(parts))
+    parts = [plain.fuzzy(X[block], None if w is None else w[block], centers, m) for block in blocks(X)]
+    return FuzzySums(*add_fields(parts))
 
 
 def memberships(X: np.ndarray, centers: np.ndarray, m: float) -> np.ndarray:
     out = np.empty((len(X), len(centers)), X.dtype)
-    for block in _blocks(X):
+    for block in blocks(X):
         out[block] = plain.memberships(X[block], centers, m)
     return out
 
@@ -163,27 +163,25 @@ def em(
 ) -> SoftSums:
     work = thread_workspace("gaussian", gaussian_layout.Workspace, (g.form, *g.means.shape, X.dtype))
     center, unit = gaussian_layout.pack(g, work)
-    weight = np.empty(len(center))
     labels = np.empty(0, np.int32) if known is None else known.astype(np.int32, copy=False)
     logs = gaussian.em(
-        read_only(X), read_only(weights(w)), 1.0 / unit, work.origin, gaussian.E_STEPS[e_step], read_only(labels),
-        read_only(np.empty(0) if u is None else u), work.layout, work.buffer, work.rows, work.selected, work.norm,
-        weight, work.sums,
+        read_only(X), read_only(weights(w)), 1.0 / unit, gaussian.E_STEPS[e_step], read_only(labels),
+        read_only(np.empty(0) if u is None else u), work.layout, work.arrays,
     )  # fmt: skip
-    if all(np.isfinite(part).all() for part in (work.sums, weight, logs)):
+    weight = work.arrays.weight.copy()
+    if all(np.isfinite(part).all() for part in (work.arrays.sums, weight, logs)):
         sum_dx, sum_dxx = gaussian_layout.unpack(work, weight, center, unit)
         if not gaussian_layout.has_cancelled(work, sum_dxx, unit):
             return SoftSums(weight, sum_dx, sum_dxx, *logs)
-    blocks = ([None if values is None else values[block] for values in (X, w, known, u)] for block in _blocks(X))
-    return SoftSums(*_add_fields(_em_in_float64(X, w, g, e_step, known, u) for X, w, known, u in blocks))
+    parts = ([None if values is None else values[block] for values in (X, w, known, u)] for block in blocks(X))
+    return SoftSums(*add_fields(_em_in_float64(X, w, g, e_step, known, u) for X, w, known, u in parts))
 
 
 def log_joint(X: np.ndarray, g: Gaussians) -> np.ndarray:
     work = thread_workspace("gaussian", gaussian_layout.Workspace, (g.form, *g.means.shape, X.dtype))
     _, unit = gaussian_layout.pack(g, work)
     out = np.empty((len(X), len(g.means)), X.dtype)
-    arrays = (work.origin, work.layout, work.buffer, work.rows, work.norm)
-    is_finite = gaussian.log_joint(read_only(X), 1.0 / unit, *arrays, out)
+    is_finite = gaussian.log_joint(read_only(X), 1.0 / unit, work.layout, work.arrays, out)
     return out if is_finite else plain.log_joint(X, g)
 
 
@@ -231,12 +229,12 @@ def _inverse_unit(X: np.ndarray, centers: np.ndarray) -> float:
 
 def _lloyd_in_float64(X: np.ndarray, w: Weights, centers: np.ndarray, labels: np.ndarray) -> Sums:
     """The same sums if the square of an outlier overflows the dtype of the data."""
-    total = [np.zeros(len(centers)), np.zeros(centers.shape), np.zeros(len(centers)), 0]
-    for start in range(0, len(X), 1024):
-        part = slice(start, start + 1024)
-        sums = plain.lloyd(X[part], None if w is None else w[part], centers, centers, labels[part], labels[:0])
-        total = [a + b for a, b in zip(total, sums, strict=True)]
-    return Sums(*total)
+    return Sums(
+        *add_fields(
+            plain.lloyd(X[part], None if w is None else w[part], centers, centers, labels[part], labels[:0])
+            for part in blocks(X, 1024)
+        )
+    )
 
 
 def _em_in_float64(X: np.ndarray, *options: Any) -> SoftSums:
@@ -244,11 +242,11 @@ def _em_in_float64(X: np.ndarray, *options: Any) -> SoftSums:
     return plain.em(X, *options) if X.dtype == np.float64 else em(X.astype(np.float64), *options)
 
 
-def _blocks(X: Any) -> list[slice]:
-    """Blocks of a few thousand rows."""
-    return [slice(start, start + 4096) for start in range(0, max(1, X.shape[0]), 4096)]
+def blocks(X: Any, size: int = 4096) -> list[slice]:
+    """Blocks of rows, at least one."""
+    return [slice(start, start + size) for start in range(0, max(1, X.shape[0]), size)]
 
 
-def _add_fields(parts: Iterable[Any]) -> list[Any]:
+def add_fields(parts: Iterable[Any]) -> list[Any]:
     """Sum of each field over parts of the rows."""
     return [functools.reduce(operator.add, field) for field in zip(*parts, strict=True)]

@@ -6,6 +6,7 @@ import numpy as np
 
 from coterie.kernels.cpu.jit import jit
 from coterie.kernels.cpu.neighbours import first_minimum, lane_minima, lanes, nearest_to_point, tile_width
+from coterie.kernels.cpu.sums import squared_distance
 from coterie.kernels.cpu.ward import Clusters, hide, merge, show, single_clusters
 from coterie.kernels.plain.linkage import Merges, merge_batches, new_merges
 
@@ -23,10 +24,8 @@ def centroid_linkage(X: np.ndarray, weight: np.ndarray, equal: bool, progress: C
     near = np.full(len(clusters.tile_weight), np.inf, X.dtype)
     link = np.full(len(near), UNKNOWN, np.int32)
     _first_neighbours(clusters, near, link)
-    done = 0
-    for stop in merge_batches(n - 1):
-        _merge_closest(clusters, equal, near, link, merges, done, stop)
-        progress(done := stop)
+    for start, stop in merge_batches(0, n - 1, progress):
+        _merge_closest(clusters, equal, near, link, merges, start, stop)
     return merges
 
 
@@ -61,7 +60,7 @@ def _merge_closest(
             continue
         source, target, last = clusters.row[slot], np.int64(link[slot]), n_clusters - 1
         merges.left[step], merges.right[step] = source, target
-        merges.height[step] = _square(clusters.center, source, target)
+        merges.height[step] = squared_distance(clusters.center[source], clusters.center[target])
         merge(clusters, source, target, last)
         if equal:
             clusters.weight[target] = 1.0
@@ -85,11 +84,3 @@ def _find_nearest(clusters, slot, n_clusters, near, link, best, index):
     show(clusters, slot, point)
     low, nearest = first_minimum(best, index)
     near[slot], link[slot] = low, clusters.row[nearest]
-
-
-@jit
-def _square(center, a, b):
-    total = 0.0
-    for t in range(center.shape[1]):
-        total += (center[a, t] - center[b, t]) ** 2
-    return total

@@ -8,7 +8,8 @@ import math
 
 import numpy as np
 
-from coterie.kernels.cpu.jit import jit, jit_reassociating
+from coterie.kernels.cpu.jit import jit
+from coterie.kernels.cpu.sums import inner
 
 NAMES = ("EII", "VII", "EEI", "VEI", "EVI", "VVI", "EEE", "VEE", "EVE", "VVE", "EEV", "VEV", "EVV", "VVV")
 EII, VII, EEI, VEI, EVI, VVI, EEE, VEE, EVE, VVE, EEV, VEV, EVV, VVV = range(14)
@@ -105,14 +106,6 @@ def scaled_by_volume(is_equal, weight, logs, scatter, out):
         if is_equal:
             factor = np.exp(logs - logs[j]).sum() / total
         out[j] = factor * scatter[j]
-
-
-@jit_reassociating
-def inner(x, y):
-    total = 0.0
-    for i in range(x.shape[0]):
-        total += x[i] * y[i]
-    return total
 
 
 @jit

@@ -4,7 +4,7 @@ import numpy as np
 
 from coterie.kernels.cpu.exact_distance import square
 from coterie.kernels.cpu.jit import jit, jit_reassociating
-from coterie.kernels.cpu.simd import PANEL, add_potentials, aligned, load_tile, padded, points
+from coterie.kernels.cpu.simd import PANEL, add_potentials, aligned, fill_weights, load_tile, padded, points
 
 AHEAD = 8  # number of tiles between prefetching and use
 FLUSH_TILES = 256  # number of tiles after which sums in the precision of the data are added to float64
@@ -140,16 +140,6 @@ def arrivals(
             rows[count], time[count] = i, -np.log(u) / mass
             count += time[count] < end
     return potential, count
-
-
-@jit
-def fill_weights(w, i0, count, tile_weight):
-    """Weights of a tile; rows that are copies of the last one have weight 0."""
-    stride = 0 if w.shape[0] == 1 else 1
-    for p in range(count):
-        tile_weight[p] = w[(i0 + p) * stride]
-    for p in range(count, tile_weight.shape[0]):
-        tile_weight[p] = 0
 
 
 @jit

@@ -67,7 +67,7 @@ def sweep(
             tile[i] = 0
     scaled = scale_centers(X, centers, inverse, n_labels, columns)
     counts, sums = np.zeros(n_labels, np.int64), aligned(n_labels * (columns + 1) * padded(1, X.itemsize), X)
-    is_shifted = has_offset(shift)
+    is_shifted = (shift != 0).any()
     unshifted = aligned(block * height if is_shifted else 0, X)  # tiles for the sums
     weight, sum_dx, cost = np.zeros(k), np.zeros((k, d)), np.zeros(k)
     n_since_flush, moved = 0, 0
@@ -129,15 +129,6 @@ def scale_centers(X, centers, inverse, n_labels, columns):
         for t in range(centers.shape[1]):
             scaled[j, t] = X.dtype.type(centers[j, t]) * inverse
     return scaled
-
-
-@jit
-def has_offset(shift):
-    """Whether the origin is not 0."""
-    size = 0.0
-    for t in range(shift.shape[0]):
-        size = max(size, abs(np.float64(shift[t])))
-    return size > 0.0
 
 
 @jit

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from llvmlite import ir
 
-from coterie.kernels.cpu.gaussian import sum_in_float64
+from coterie.kernels.cpu.hard_assignment import is_center
 from coterie.kernels.cpu.jit import jit, jit_reassociating
 from coterie.kernels.cpu.simd import VECTORS, aligned, arena, load_tile, padded, points
 from coterie.kernels.cpu.soft_simd import (
@@ -23,6 +23,7 @@ from coterie.kernels.cpu.soft_simd import (
     layout_access,
     sum_over_tiles,
 )
+from coterie.kernels.cpu.sums import sum_of
 from coterie.kernels.cpu.vectors import i64, vector_code
 from coterie.kernels.plain import MAX_POWER
 
@@ -129,9 +130,9 @@ def fuzzy(
                     wi = w[0 if w.shape[0] == 1 else i0 + p]
                     if not assign_to_equal_centers(X, i0 + p, wi, centers, m, buffer, s, p, weight):
                         return 0.0, False
-        cost += sum_in_float64(buffer[s.cost : s.cost + count])
+        cost += sum_of(buffer[s.cost : s.cost + count])
         for j in range(s.k):
-            weight[j] += sum_in_float64(buffer[s.shares + j * s.block : s.shares + j * s.block + count])
+            weight[j] += sum_of(buffer[s.shares + j * s.block : s.shares + j * s.block + count])
         for e in range(0, s.columns, STRIP):
             for j in range(0, s.k, PAIR):
                 at, shares = j * s.columns + e, s.shares + j * s.block
@@ -148,23 +149,14 @@ def assign_to_equal_centers(X, i, wi, centers, m, buffer, s, p, weight):
         return False
     n_equal = 0
     for j in range(s.k):
-        n_equal += equal(X, i, centers, j, buffer[s.squares + j * s.block + p])
+        n_equal += buffer[s.squares + j * s.block + p] == 0 and is_center(X, i, centers, j)
     if n_equal == 0:
         return False
     share = wi * min((s.k / n_equal) ** m, MAX_POWER)  # differences and cost are zero
     for j in range(s.k):
-        if equal(X, i, centers, j, buffer[s.squares + j * s.block + p]):
+        if buffer[s.squares + j * s.block + p] == 0 and is_center(X, i, centers, j):
             weight[j] += share
     return True
-
-
-@jit
-def equal(X, i, centers, j, square):
-    """Whether a row equals a center."""
-    is_equal = square == 0
-    for t in range(X.shape[1]):
-        is_equal &= X[i, t] == centers[j, t]
-    return is_equal
 
 
 @jit_reassociating
@@ -245,15 +237,12 @@ def _log(v, x):
     kind = ir.IntType(v.bits)
     whole = ir.VectorType(kind, v.lanes)
 
-    def integer(value):
-        return ir.Constant(whole, [value] * v.lanes)
-
     # Subtracting sqrt(1/2) puts y between that and sqrt(2).
     root = int(np.array(np.sqrt(0.5), np.float64 if v.bits == 64 else np.float32).view(f"i{v.bits // 8}"))
     one = bias << mantissa
-    bits = b.add(b.bitcast(x, whole), integer(one - root))
-    exponent = b.sub(b.ashr(bits, integer(mantissa)), integer(bias))
-    y = b.bitcast(b.add(b.and_(bits, integer((1 << mantissa) - 1)), integer(root)), v.type)
+    bits = b.add(b.bitcast(x, whole), v.constant(one - root, whole))
+    exponent = b.sub(b.ashr(bits, v.constant(mantissa, whole)), v.constant(bias, whole))
+    y = b.bitcast(b.add(b.and_(bits, v.constant((1 << mantissa) - 1, whole)), v.constant(root, whole)), v.type)
     s = b.fdiv(b.fsub(y, v.constant(1.0)), b.fadd(y, v.constant(1.0)))
     ss = b.fmul(s, s)
     value = v.constant(_ATANH[degree][-1])

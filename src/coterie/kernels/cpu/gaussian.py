@@ -10,7 +10,7 @@ import numpy as np
 
 from coterie.kernels.cpu.gaussian_layout import FORMS
 from coterie.kernels.cpu.jit import jit, jit_reassociating
-from coterie.kernels.cpu.simd import load_tile
+from coterie.kernels.cpu.simd import fill_weights, load_tile
 from coterie.kernels.cpu.soft_simd import (
     PRODUCT_COLUMNS,
     STRIP,
@@ -24,6 +24,7 @@ from coterie.kernels.cpu.soft_simd import (
     weighted_strip,
     whiten,
 )
+from coterie.kernels.cpu.sums import sum_of
 
 FULL, TIED, DIAG, SPHERICAL = (FORMS[form] for form in ("full", "tied", "diag", "spherical"))
 SOFT, HARD, STOCHASTIC = 0, 1, 2
@@ -39,75 +40,65 @@ def em(
     X,  # in  (n, d)
     w,  # in  (n,), or (1,) if all weights are equal
     inverse,  # in  1 / unit
-    origin,  # in  (padded d,)
     e_step,  # in  number of the E-step
     known,  # in  (n,) known components, -1 if unknown; or (0,)
     u,  # in  (n,) uniform numbers, or (0,)
     s,  # in  Layout
-    buffer,  # i/o buffer of a Workspace
-    rows,  # i/o (block,)
-    selected,  # i/o (block,)
-    norm,  # i/o (rows of a tile,)
-    weight,  # out (k,)
-    sums,  # out see `gaussian_layout`
+    b,  # i/o Arrays
 ):
-    """Write the sums of one pass; return log-likelihood and bound."""
-    n = X.shape[0]
-    for i in range(sums.shape[0]):
-        sums[i] = 0.0
-    for j in range(s.k):
-        weight[j] = 0.0
+    """Write the sums of one pass to `b.weight` and `b.sums`; return log-likelihood and bound."""
+    n, buffer = X.shape[0], b.buffer
+    b.sums[:] = 0.0
+    b.weight[:] = 0.0
     likelihood, bound = 0.0, 0.0
     is_hard = e_step != SOFT or known.shape[0] > 0
     for i0 in range(0, n, s.block):
         count = min(s.block, n - i0)
-        tiles = load_block(X, inverse, origin, i0, count, s, buffer, rows, norm)
-        put_weights(w, i0, count, s, buffer)
+        tiles = load_block(X, inverse, i0, count, s, b)
+        fill_weights(w, i0, count, buffer[s.w : s.w + s.block])
         squared_distances(buffer, s, tiles)
         for t in range(tiles):
             posterior(buffer, s, t * s.rows)
         if is_hard:
             bound += choose(w, i0, count, e_step, known, u, s, buffer)
         likelihood += log_likelihood(w, i0, count, s, buffer)
-        add_sums(X, inverse, origin, i0, count, tiles, s, buffer, selected, norm, weight, sums)
+        add_sums(X, inverse, i0, count, tiles, s, b)
     return likelihood, bound if e_step != SOFT else likelihood
 
 
 @jit
-def add_sums(X, inverse, origin, i0, count, tiles, s, buffer, selected, norm, weight, sums):
+def add_sums(X, inverse, i0, count, tiles, s, b):
     """Add a block with known posteriors to the sums of all components."""
+    buffer = b.buffer
     for j in range(s.k):
-        weight[j] += sum_in_float64(buffer[s.resp + j * s.block : s.resp + j * s.block + tiles * s.rows])
+        b.weight[j] += sum_of(buffer[s.resp + j * s.block : s.resp + j * s.block + tiles * s.rows])
     if s.form == FULL:
         for j in range(s.k):
             tile, n_selected, resp = s.tile, tiles, s.resp + j * s.block
             if s.columns >= MIN_COLUMNS_TO_SELECT:
-                n_tiles = select_rows(i0, count, s, buffer, resp, selected)
+                n_tiles = select_rows(i0, count, s, buffer, resp, b.selected)
                 if n_tiles <= min(tiles // 2, s.few_tiles):
                     tile, n_selected, resp = s.few, n_tiles, s.few_w
-                    load_tiles(X, inverse, origin, selected, n_selected, 0, s, tile, buffer, norm)
+                    load_tiles(X, inverse, b.selected, n_selected, 0, s, tile, b)
             if n_selected > 0:
-                add_moments(buffer, s, tile, n_selected, resp, s.center + j * s.columns, sums, j * s.moments)
+                add_moments(buffer, s, tile, n_selected, resp, s.center + j * s.columns, b.sums, j * s.moments)
     else:
-        add_block(buffer, s, tiles, sums)
+        add_block(buffer, s, tiles, b.sums)
 
 
 @jit
 def log_joint(
     X,  # in  (n, d)
     inverse,  # in  1 / unit
-    origin,  # in  (padded d,)
     s,  # in  Layout
-    buffer,  # i/o buffer of a Workspace
-    rows,  # i/o (block,)
-    norm,  # i/o (rows of a tile,)
+    b,  # i/o Arrays
     out,  # out (n, k)
 ):
     """log p(x, z) of each row and component; return whether all are finite, except for components of weight 0."""
-    n, n_invalid = X.shape[0], 0
+    n, buffer, n_invalid = X.shape[0], b.buffer, 0
     for i0 in range(0, n, s.block):
         count = min(s.block, n - i0)
-        tiles = load_block(X, inverse, origin, i0, count, s, buffer, rows, norm)
+        tiles = load_block(X, inverse, i0, count, s, b)
         squared_distances(buffer, s, tiles)
         for j in range(s.k):
             offset, scale, first = buffer[s.offset + j], buffer[s.scale + j], s.squares + j * s.block
@@ -119,21 +110,21 @@ def log_joint(
 
 
 @jit
-def load_block(X, inverse, origin, i0, count, s, buffer, rows, norm):
+def load_block(X, inverse, i0, count, s, b):
     """Load `count` rows from `i0` on as tiles, padded with the last row; return the number of tiles."""
     tiles = (count + s.rows - 1) // s.rows
     for p in range(tiles * s.rows):
-        rows[p] = i0 + min(p, count - 1)
-    load_tiles(X, inverse, origin, rows, tiles, s.block, s, s.tile, buffer, norm)
+        b.rows[p] = i0 + min(p, count - 1)
+    load_tiles(X, inverse, b.rows, tiles, s.block, s, s.tile, b)
     return tiles
 
 
 @jit
-def load_tiles(X, inverse, origin, rows, tiles, ahead, s, first, buffer, norm):
+def load_tiles(X, inverse, rows, tiles, ahead, s, first, b):
     """Load the given rows as tiles from `first` on."""
     for t in range(tiles):
-        tile = buffer[first + t * s.stride :]
-        load_tile(X, rows[t * s.rows :], origin, X.dtype.type(inverse), tile, norm, 0, ahead, X.shape[1])
+        tile = b.buffer[first + t * s.stride :]
+        load_tile(X, rows[t * s.rows :], b.origin, X.dtype.type(inverse), tile, b.norm, 0, ahead, X.shape[1])
 
 
 @jit
@@ -150,16 +141,6 @@ def select_rows(i0, count, s, buffer, resp, selected):
         selected[p] = i0
         buffer[s.few_w + p] = 0
     return n_tiles
-
-
-@jit
-def put_weights(w, i0, count, s, buffer):
-    """Copy the weights of the rows; those of padding are 0."""
-    one = w.shape[0] == 1
-    for p in range(count):
-        buffer[s.w + p] = w[0 if one else i0 + p]
-    for p in range(count, s.block):
-        buffer[s.w + p] = 0
 
 
 @jit
@@ -245,7 +226,7 @@ def log_likelihood(w, i0, count, s, buffer):
     if w.shape[0] == 1:
         for first in range(0, count, LOGS):
             total += np.log(product(buffer[s.total + first : s.total + min(count, first + LOGS)]))
-        return w[0] * (total + sum_in_float64(buffer[s.log_max : s.log_max + count]))
+        return w[0] * (total + sum_of(buffer[s.log_max : s.log_max + count]))
     for p in range(count):
         if w[i0 + p] != 0.0:
             total += w[i0 + p] * (np.float64(buffer[s.log_max + p]) + np.log(np.float64(buffer[s.total + p])))
@@ -257,14 +238,6 @@ def product(values):
     total = 1.0
     for i in range(values.shape[0]):
         total *= np.float64(values[i])
-    return total
-
-
-@jit_reassociating
-def sum_in_float64(values):
-    total = 0.0
-    for i in range(values.shape[0]):
-        total += np.float64(values[i])
     return total
 
 

@@ -4,7 +4,7 @@ Rows and means are relative to the origin and divided by `unit`, a power of two 
 overflow nor underflow. Centers are means in these units.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -46,8 +46,23 @@ class Layout(NamedTuple):
     center: int  # (k + 1, columns), the last one is the origin
 
 
+class Arrays(NamedTuple):
+    """Arrays of a pass."""
+
+    buffer: Any  # in a `Layout`
+    rows: Any  # (block,) indices of the rows of a block
+    selected: Any  # (block,) indices of the selected rows of one component
+    norm: Any  # (rows of a tile,) not used
+    origin: Any  # (columns,)
+    weight: Any  # (k,)
+    sums: Any  # (..,) see `unpack`
+    factor_order: Any  # (triangle,) of full and tied covariances: see `_factor_order`
+    linear_order: Any  # (d,) likewise, see `_moment_order`
+    moment_order: Any  # (d, d)
+
+
 class Workspace:
-    """Arrays of a pass, for one form, shape and dtype."""
+    """Layout and arrays of a pass, for one form, shape and dtype."""
 
     def __init__(self, form: str, k: int, d: int, dtype: np.dtype):
         itemsize, like = dtype.itemsize, np.empty(0, dtype)
@@ -76,16 +91,16 @@ class Workspace:
             "factor": factor[form],
             "center": (k + 1) * columns,
         }
-        self.buffer, start, arrays = arena(sizes, like)
-        self.form, self.sums = form, np.empty(sums[form])
+        buffer, start, arrays = arena(sizes, like)
+        self.form, order = form, d if form in ("full", "tied") else 0  # of matrices
         self.layout = Layout(FORMS[form], k, columns, rows, stride, block, triangle, moments, few_tiles, **start)
-        self.rows, self.selected = np.zeros(block, np.int64), np.zeros(block, np.int64)
-        self.norm, self.origin = aligned(rows, like), aligned(columns, like)
         self.offset, self.scale, self.factor = (arrays[name] for name in ("offset", "scale", "factor"))
         self.center = arrays["center"].reshape(k + 1, columns)
-        if form in ("full", "tied"):
-            self.factor_order, self.linear_order, self.moment_order = _factor_order(d), *_moment_order(d)
-            self.is_below_diagonal = np.tri(d, k=-1, dtype=bool)
+        self.is_below_diagonal = np.tri(order, k=-1, dtype=bool)
+        self.arrays = Arrays(
+            buffer, *np.zeros((2, block), np.int64), aligned(rows, like), aligned(columns, like), np.empty(k),
+            np.empty(sums[form]), _factor_order(order), *_moment_order(order),
+        )  # fmt: skip
 
 
 def pad(count: int) -> int:
@@ -100,9 +115,9 @@ def pack(g: Gaussians, work: Workspace) -> tuple[np.ndarray, float]:
     Values that overflow the dtype of the data become infinite, which is detected in the sums.
     """
     k, d = g.means.shape
-    s = work.layout
-    work.origin[:d] = g.origin
-    center = g.means - work.origin[:d]
+    s, origin = work.layout, work.arrays.origin
+    origin[:d] = g.origin
+    center = g.means - origin[:d]
     diagonal = np.diagonal(g.factor, axis1=-2, axis2=-1) if g.form in ("full", "tied") else g.factor
     unit = _power_of_two(max(np.abs(center).max(), 1.0 / np.abs(diagonal).min()))
     center /= unit
@@ -110,9 +125,9 @@ def pack(g: Gaussians, work: Workspace) -> tuple[np.ndarray, float]:
     work.offset[:] = g.offset
     work.scale[:] = -0.5
     if g.form == "full":
-        work.factor.reshape(k, -1)[:] = np.take(_packed(g.factor, center, unit), work.factor_order, axis=1)
+        work.factor.reshape(k, -1)[:] = np.take(_packed(g.factor, center, unit), work.arrays.factor_order, axis=1)
     elif g.form == "tied":
-        work.factor[: s.triangle] = _packed(g.factor[None], np.zeros((1, d)), unit)[0, work.factor_order]
+        work.factor[: s.triangle] = _packed(g.factor[None], np.zeros((1, d)), unit)[0, work.arrays.factor_order]
         _write_panels((center @ (g.factor * unit))[:, :, None], s.columns, work.factor[s.triangle :])
     elif g.form == "diag":
         p = g.factor * unit
@@ -129,13 +144,13 @@ def unpack(work: Workspace, weight: np.ndarray, center: np.ndarray, unit: float)
     These are about the centers rounded to the dtype of the data, which differ from the centers by `rounding`. Second
     moments are about the origin in one factor (full) or both (tied).
     """
-    (k, d), s, sums = center.shape, work.layout, work.sums
+    (k, d), s, b, sums = center.shape, work.layout, work.arrays, work.arrays.sums
     rounding = work.center[:k, :d] - center
     if work.form == "full":
         sums = sums.reshape(k, -1)
-        linear = sums[:, work.linear_order]
+        linear = sums[:, b.linear_order]
         sum_dx = linear + weight[:, None] * rounding
-        sum_dxx = np.take(sums, work.moment_order, axis=1)
+        sum_dxx = np.take(sums, b.moment_order, axis=1)
         sum_dxx -= linear[:, :, None] * center[:, None, :]
         if rounding.any():
             sum_dxx += rounding[:, :, None] * sum_dx[:, None, :]
@@ -150,7 +165,7 @@ def unpack(work: Workspace, weight: np.ndarray, center: np.ndarray, unit: float)
         sum_dx = products.transpose(0, 2, 1, 3).reshape(-1, s.columns)[:k, :d] - weight[:, None] * center
         if work.form == "tied":
             cross = (sum_dx + 0.5 * weight[:, None] * center).T @ center
-            sum_dxx = sums[-s.moments :][work.moment_order] - (cross + cross.T)
+            sum_dxx = sums[-s.moments :][b.moment_order] - (cross + cross.T)
         else:
             sum_dxx = sums[-k:] + (rounding * (2.0 * sum_dx - weight[:, None] * rounding)).sum(axis=1)
     sum_dx *= unit
@@ -160,9 +175,10 @@ def unpack(work: Workspace, weight: np.ndarray, center: np.ndarray, unit: float)
 
 def has_cancelled(work: Workspace, sum_dxx: np.ndarray, unit: float) -> bool:
     """Whether moments about the means lose too many digits, because those about the origin are in float32."""
-    if work.form != "tied" or work.buffer.dtype == np.float64:
+    b = work.arrays
+    if work.form != "tied" or b.buffer.dtype == np.float64:
         return False
-    total = work.sums[-work.layout.moments :][np.diagonal(work.moment_order)] * unit**2
+    total = b.sums[-work.layout.moments :][np.diagonal(b.moment_order)] * unit**2
     return bool(np.any(total > MAX_CANCELLATION * np.diagonal(sum_dxx)))
 
 
@@ -177,7 +193,7 @@ def _packed(factor: np.ndarray, center: np.ndarray, unit: float) -> np.ndarray:
 
 def _factor_order(d: int) -> np.ndarray:
     """Indices into a row of `_packed` in the order in which `soft_simd.triangle_squares` reads it."""
-    order = []
+    order = [np.empty(0, np.intp)]
     for first in range(0, d, STRIP):
         t, i = np.arange(first + STRIP)[:, None], first + np.arange(STRIP)
         order += [np.where(i < d, i, -1), np.where((t <= i) & (i < d), d + t * d + i, -1).ravel()]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coterie.kernels.cpu.covariances import EVE, VVE, estimate, factorize, inner
+from coterie.kernels.cpu.covariances import EVE, VVE, estimate, factorize
 from coterie.kernels.cpu.gaussian import (
     DIAG,
     FULL,
@@ -24,6 +24,7 @@ from coterie.kernels.cpu.gaussian import (
 )
 from coterie.kernels.cpu.gaussian_layout import PRODUCT_COLUMNS, STRIP, Workspace
 from coterie.kernels.cpu.jit import jit
+from coterie.kernels.cpu.sums import inner
 
 LOG_TWO_PI = float(np.log(2 * np.pi))
 EMPTY = 1e-8  # share of the mean weight below which a component has no rows
@@ -64,21 +65,6 @@ class Runs(NamedTuple):
     orientation: Any  # (runs, d, d) of EVE and VVE, 0 if unknown; else (runs, 0, 0)
 
 
-class Buffers(NamedTuple):
-    """Arrays of a pass."""
-
-    buffer: Any  # the first five are of a `gaussian_layout.Workspace`
-    rows: Any
-    selected: Any
-    norm: Any
-    origin: Any
-    weight: Any  # (k,)
-    sums: Any
-    factor_order: Any  # of full and tied covariances
-    linear_order: Any
-    moment_order: Any
-
-
 class Descents:
     """EM of `k` components on rows `X` (n, d) with weights `w`, from any number of starts."""
 
@@ -87,13 +73,7 @@ class Descents:
         self.rows, self.model, self.form, self.k = Rows(X, w, labels, float(w.sum())), model, form, k
         work = Workspace(form, k, X.shape[1], X.dtype)
         work.scale[:] = -0.5
-        empty = np.zeros(0, np.int64)
-        orders = [getattr(work, f"{name}_order", empty) for name in ("factor", "linear")]
-        moments = getattr(work, "moment_order", empty[None])
-        self.layout = work.layout
-        self.buffers = Buffers(
-            work.buffer, work.rows, work.selected, work.norm, work.origin, np.empty(k), work.sums, *orders, moments
-        )
+        self.layout, self.arrays = work.layout, work.arrays
 
     def new_runs(self, count: int) -> Runs:
         (_, d), k = self.rows.X.shape, self.k
@@ -105,7 +85,7 @@ class Descents:
     def first(self, resp: np.ndarray) -> Runs:
         """The runs after an M-step with these responsibilities (runs, n, k)."""
         runs = self.new_runs(len(resp))
-        first(self.rows, self.model, self.layout, self.buffers, np.ascontiguousarray(resp, np.float64), runs)
+        first(self.rows, self.model, self.layout, self.arrays, np.ascontiguousarray(resp, np.float64), runs)
         return runs
 
     def advance(
@@ -115,7 +95,7 @@ class Descents:
         runs = Runs(*map(np.copy, runs))
         objective, gains = np.empty(len(runs.weights)), np.empty((2, len(runs.weights)))
         n_steps = advance(
-            self.rows, self.model, self.layout, self.buffers, runs, steps, tol, is_extrapolated, objective, gains
+            self.rows, self.model, self.layout, self.arrays, runs, steps, tol, is_extrapolated, objective, gains
         )
         return runs, objective, gains, n_steps
 
@@ -123,7 +103,7 @@ class Descents:
         """Responsibilities (runs, n, k), and log densities or terms of the bound (runs, n)."""
         count, n = len(runs.weights), len(self.rows.X)
         resp, log_density = np.empty((count, n, self.k)), np.empty((count, n))
-        responsibilities(self.rows, self.model.e_step, self.layout, self.buffers, runs, resp, log_density)
+        responsibilities(self.rows, self.model.e_step, self.layout, self.arrays, runs, resp, log_density)
         return resp, log_density
 
 
@@ -132,7 +112,7 @@ def advance(
     rows,  # in  Rows
     model,  # in  Model
     s,  # in  Layout
-    b,  # i/o Buffers
+    b,  # i/o Arrays
     runs,  # i/o Runs
     steps,  # maximum number of steps
     tol,  # a run ends when a step gains less
@@ -149,10 +129,7 @@ def advance(
         gains[:, r] = np.inf
         for step in range(steps + 1):
             store_components(s, b, runs, r)
-            _, bound = em(
-                rows.X, rows.w, 1.0, b.origin, model.e_step, rows.known, rows.w[:0], s, b.buffer, b.rows, b.selected,
-                b.norm, b.weight, b.sums,
-            )  # fmt: skip
+            _, bound = em(rows.X, rows.w, 1.0, model.e_step, rows.known, rows.w[:0], s, b)
             before, objective[r] = objective[r], -bound - log_prior(rows.total, model, s, runs, r)
             gains[0, r], gains[1, r] = gains[1, r], before - objective[r]
             if step == steps or (step >= 2 and has_converged(gains[0, r], gains[1, r], tol, is_extrapolated)):
@@ -178,7 +155,7 @@ def first(
     rows,  # in  Rows
     model,  # in  Model
     s,  # in  Layout
-    b,  # i/o Buffers
+    b,  # i/o Arrays
     resp,  # in  (runs, n, k)
     runs,  # out Runs
 ):
@@ -195,7 +172,7 @@ def first(
         b.weight[:] = 0.0
         for i0 in range(0, n, s.block):
             count = min(s.block, n - i0)
-            tiles = load_block(rows.X, 1.0, b.origin, i0, count, s, b.buffer, b.rows, b.norm)
+            tiles = load_block(rows.X, 1.0, i0, count, s, b)
             for p in range(tiles * s.rows):
                 total = 0.0
                 for j in range(k):
@@ -205,7 +182,7 @@ def first(
                 b.buffer[s.w + p] = total
             if s.form == SPHERICAL:
                 squared_distances(b.buffer, s, tiles)
-            add_sums(rows.X, 1.0, b.origin, i0, count, tiles, s, b.buffer, b.selected, b.norm, b.weight, b.sums)
+            add_sums(rows.X, 1.0, i0, count, tiles, s, b)
         read_sums(s, b, runs.means[r], sum_dx, scatter)
         m_step(b.weight.sum(), model, s, b.weight, sum_dx, scatter, runs, r)
 
@@ -215,7 +192,7 @@ def responsibilities(
     rows,  # in  Rows
     e_step,
     s,  # in  Layout
-    b,  # i/o Buffers
+    b,  # i/o Arrays
     runs,  # in  Runs
     resp,  # out (runs, n, k)
     log_density,  # out (runs, n), or the term of the bound
@@ -226,7 +203,7 @@ def responsibilities(
         store_components(s, b, runs, r)
         for i0 in range(0, n, s.block):
             count = min(s.block, n - i0)
-            tiles = load_block(rows.X, 1.0, b.origin, i0, count, s, b.buffer, b.rows, b.norm)
+            tiles = load_block(rows.X, 1.0, i0, count, s, b)
             b.buffer[s.w : s.w + s.block] = 1.0
             squared_distances(b.buffer, s, tiles)
             for t in range(tiles):
@@ -258,16 +235,12 @@ def store_components(s, b, runs, r):
         for c in range(d):
             buffer[s.center + j * s.columns + c] = means[j, c]
         panel = (j // STRIP) * s.columns * STRIP + j % STRIP
-        if s.form == FULL:
-            pack(means[j], factor[j].reshape(d, d), packed)
+        if s.form == FULL or (s.form == TIED and j == 0):
+            pack(means[j] if s.form == FULL else np.zeros(d), factor[j].reshape(d, d), packed)
             for p in range(s.triangle):
                 buffer[s.factor + j * s.triangle + p] = packed[b.factor_order[p]]
-        elif s.form == TIED:
+        if s.form == TIED:
             U = factor[0].reshape(d, d)
-            if j == 0:
-                pack(np.zeros(d), U, packed)
-                for p in range(s.triangle):
-                    buffer[s.factor + p] = packed[b.factor_order[p]]
             for c in range(d):
                 buffer[s.factor + s.triangle + panel + c * STRIP] = inner(means[j, : c + 1], U[: c + 1, c].copy())
         elif s.form == DIAG:
@@ -275,7 +248,7 @@ def store_components(s, b, runs, r):
             for c in range(d):
                 buffer[s.factor + panel + 2 * c * STRIP] = factor[j, c]
                 buffer[s.factor + panel + (2 * c + 1) * STRIP] = -factor[j, c] * means[j, c]
-        else:
+        elif s.form == SPHERICAL:
             buffer[s.scale + j] = -0.5 * factor[j, 0] ** 2
             for c in range(d):
                 buffer[s.factor + panel + c * STRIP] = means[j, c]
@@ -295,7 +268,7 @@ def pack(center, U, out):
 @jit
 def read_sums(
     s,  # in  Layout
-    b,  # in  Buffers
+    b,  # in  Arrays
     means,  # in  (k, d)
     sum_dx,  # out (k, d) about the means
     scatter,  # out (m, p) about the means

@@ -8,7 +8,8 @@ whose length changes is moved within it, so that memory stays proportional to th
 import numpy as np
 
 from coterie.kernels.cpu.jit import jit
-from coterie.kernels.cpu.linkage import root
+from coterie.kernels.cpu.linkage import kruskal as kruskal
+from coterie.kernels.cpu.sums import squared_distance
 from coterie.kernels.plain.linkage import AVERAGE as AVERAGE
 from coterie.kernels.plain.linkage import COMPLETE, WARD
 
@@ -73,11 +74,7 @@ def _remove(heap, position, at, count, length, to):
 @jit
 def _ward(means, row, other, mass, other_mass):
     """Increase of the sum of squares if two clusters are merged."""
-    total = 0.0
-    for j in range(means.shape[1]):
-        difference = means[row, j] - means[other, j]
-        total += difference * difference
-    return total * mass * other_mass / (mass + other_mass)
+    return squared_distance(means[row], means[other]) * mass * other_mass / (mass + other_mass)
 
 
 @jit
@@ -165,23 +162,3 @@ def merge_shortest_edges(
                 length[edge] = _ward(means, slot[new], slot[other], mass[new], mass[other])
             _restore_heap(heap, position, edge, count, length, to)
             h = after[h]
-
-
-@jit
-def kruskal(
-    ends,  # in   (m, 2) of each edge, by increasing length; the graph is connected
-    length,  # in   (m,)
-    Z,  # out  (n - 1, 4)
-):
-    """Single linkage: merge the two ends of each edge, unless they are in the same cluster (Kruskal 1956)."""
-    n = Z.shape[0] + 1
-    parent, size, step = np.arange(2 * n - 1), np.ones(2 * n - 1), 0
-    for e in range(ends.shape[0]):
-        a, b = root(parent, ends[e, 0]), root(parent, ends[e, 1])
-        if a == b:
-            continue
-        new = n + step
-        parent[a] = parent[b] = new
-        size[new] = size[a] + size[b]
-        Z[step, 0], Z[step, 1], Z[step, 2], Z[step, 3] = min(a, b), max(a, b), length[e], size[new]
-        step += 1

@@ -182,8 +182,7 @@ def nearest(
         for p in range(count):
             s.rows[p] = i0 + p
         search(X, centers, s, count, low)
-        for p in range(count):
-            labels[i0 + p] = s.index[p]
+        relabel_block(labels, i0, s.index, count)
 
 
 @register_jitable
@@ -372,10 +371,7 @@ def compare_by_differences(X, centers, s, start, stop):
     height, tile_rows = padded(d, X.itemsize), points(X.itemsize)
     panels, origin = s.differences.panels, s.differences.origin
     if not s.differences.is_packed[0]:
-        zeros(panels, 0, panels.shape[0])
-        for j in range(k):
-            pack(centers, j, origin, s.inverse, panels, j // PANEL * d * PANEL + j % PANEL)
-        s.differences.is_packed[0] = True
+        pack_unshifted(centers, s)
     for p in range(start, stop, tile_rows):
         load_tile(X, s.rows, origin, X.dtype.type(s.inverse), s.tile, s.norm, p, s.block if start == 0 else 0, d)
         reset_best(s.best, s.second, p)
@@ -392,6 +388,16 @@ def compare_by_differences(X, centers, s, start, stop):
             s.second_square[p] = max(0.0, second / (1.0 + rounding) - tiny)
         else:
             compare_in_float64(X, centers, s, p)
+
+
+@jit
+def pack_unshifted(centers, s):
+    """Write the panels of unshifted centers."""
+    d, panels = centers.shape[1], s.differences.panels
+    zeros(panels, 0, panels.shape[0])
+    for j in range(centers.shape[0]):
+        pack(centers, j, s.differences.origin, s.inverse, panels, j // PANEL * d * PANEL + j % PANEL)
+    s.differences.is_packed[0] = True
 
 
 @jit

@@ -9,7 +9,6 @@ from functools import cache
 import llvmlite.binding as llvm
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 
 from coterie.kernels.cpu.simd import PANEL, VECTORS
 from coterie.kernels.cpu.vectors import REGISTER, i1, i32, i64, vector_code
@@ -35,8 +34,8 @@ def _multiply_add(v, columns, total, x, c):
         return b.asm(signature, f"{INSTRUCTIONS[columns]} $3, $2, $0", "=v,0,v,v", [total, x, c], False)
     bits = 32 // columns
     for u in range(columns):
-        last = ir.Constant(kind, [32 - bits] * kind.count)
-        up = ir.Constant(kind, [32 - bits - bits * u] * kind.count)
+        last = v.constant(32 - bits, kind)
+        up = v.constant(32 - bits - bits * u, kind)
         shift_x = b.lshr if columns == 4 else b.ashr
         product = b.mul(shift_x(b.shl(x, up), last), b.ashr(b.shl(c, up), last))
         total = b.add(total, product)
@@ -88,30 +87,9 @@ def _scan(columns):
 scan_int8, scan_int16 = _scan(columns=4), _scan(columns=2)
 
 
-class _Lanes:
-    """Operations on vectors with a given number of lanes, which need not be a register."""
-
-    def __init__(self, v, count):
-        self.v, self.b, self.count = v, v.b, count
-        self.type, self.words = ir.VectorType(v.element, count), ir.VectorType(i32, count)
-
-    def constant(self, value):
-        if isinstance(value, int):
-            return ir.Constant(self.words, [value] * self.count)
-        return ir.Constant(self.type, [value] * self.count)
-
-    def load(self, pointer):
-        return self.v.load(pointer, self.type)
-
-    def call(self, name, *args):
-        signature = ir.FunctionType(self.type, [self.type] * len(args))
-        function = cgutils.get_or_insert_function(self.b.module, signature, f"llvm.{name}.v{self.count}f32")
-        return self.b.call(function, args)
-
-
 def _blocks(v, is_panel):
-    """Vectors of a row of a tile or of a panel: their lanes, and how many there are."""
-    return (_Lanes(v, PANEL), 1) if is_panel else (_Lanes(v, v.lanes), VECTORS)
+    """Type of the vectors of a row of a tile or of a panel, and how many there are."""
+    return (ir.VectorType(v.element, PANEL), 1) if is_panel else (v.type, VECTORS)
 
 
 def _largest(is_panel):
@@ -123,15 +101,15 @@ def _largest(is_panel):
     @vector_code
     def largest(v, values, at, top, d):
         b = v.b
-        lanes, count = _blocks(v, is_panel)
-        values0, width = v.start(values, at), lanes.count * count
-        with v.repeat(i64(0), d, 1, [lanes.constant(0.0)] * count) as column:
+        kind, count = _blocks(v, is_panel)
+        values0, width = v.start(values, at), kind.count * count
+        with v.repeat(i64(0), d, 1, [v.constant(0.0, kind)] * count) as column:
             row = v.at(values0, b.mul(column.t, i64(width)))
             for r, highest in enumerate(column.values):
-                size = lanes.call("fabs", lanes.load(v.at(row, r * lanes.count)))
+                size = v.call("fabs", v.load(v.at(row, r * kind.count), kind))
                 column.new.append(v.higher(size, highest))
         for r, highest in enumerate(column.new):
-            v.store(highest, v.at(v.start(top), r * lanes.count))
+            v.store(highest, v.at(v.start(top), r * kind.count))
 
     return largest
 
@@ -150,37 +128,37 @@ def _quantize(columns, is_panel=False):
     @vector_code
     def quantize(v, values, at, inverse, scale, words, words_at, residual, total, d):
         b = v.b
-        lanes, count = _blocks(v, is_panel)
-        values0, words0, width = v.start(values, at), v.start(words, words_at), lanes.count * count
-        bits = 32 // columns
-        mask, magic, zero = lanes.constant((1 << bits) - 1), lanes.constant(MAGIC), lanes.constant(0.0)
-        inverses = [lanes.load(v.at(v.start(inverse), r * lanes.count)) for r in range(count)]
-        minus = [b.fneg(lanes.load(v.at(v.start(scale), r * lanes.count))) for r in range(count)]
+        kind, count = _blocks(v, is_panel)
+        values0, words0, width = v.start(values, at), v.start(words, words_at), kind.count * count
+        bits, integer = 32 // columns, ir.VectorType(i32, kind.count)
+        mask, magic, zero = v.constant((1 << bits) - 1, integer), v.constant(MAGIC, kind), v.constant(0.0, kind)
+        inverses = [v.load(v.at(v.start(inverse), r * kind.count), kind) for r in range(count)]
+        minus = [b.fneg(v.load(v.at(v.start(scale), r * kind.count), kind)) for r in range(count)]
         with v.repeat(i64(0), d, columns, [zero] * (2 * count)) as block:
             for r in range(count):
-                square, integers, word = block.values[2 * r], block.values[2 * r + 1], lanes.constant(0)
+                square, integers, word = block.values[2 * r], block.values[2 * r + 1], v.constant(0, integer)
                 for u in range(columns):
                     row = b.add(block.t, i64(u))
                     is_inside = b.icmp_signed("<", row, d)  # a word can end after the last column: tiles have zeros
                     row = b.select(is_inside, row, i64(0)) if is_panel else row
-                    x = lanes.load(v.at(values0, b.add(b.mul(row, i64(width)), i64(r * lanes.count))))
+                    x = v.load(v.at(values0, b.add(b.mul(row, i64(width)), i64(r * kind.count))), kind)
                     x = b.select(is_inside, x, zero) if is_panel else x
                     rounded = b.fadd(b.fmul(x, inverses[r]), magic)
                     q = b.fsub(rounded, magic)
-                    rest = lanes.call("fma", minus[r], q, x)
-                    square = lanes.call("fma", rest, rest, square)
+                    rest = v.call("fma", minus[r], q, x)
+                    square = v.call("fma", rest, rest, square)
                     integers = b.fadd(integers, q)
-                    last = b.and_(b.bitcast(rounded, lanes.words), mask)
-                    word = b.or_(word, b.shl(last, lanes.constant(bits * u)))
+                    last = b.and_(b.bitcast(rounded, integer), mask)
+                    word = b.or_(word, b.shl(last, v.constant(bits * u, integer)))
                 if columns == 4 and not is_panel:
-                    word = b.xor(word, lanes.constant(0x80808080 - (1 << 32)))  # adds OFFSET to each column
-                at = b.add(b.mul(b.sdiv(block.t, i64(columns)), i64(width)), i64(r * lanes.count))
+                    word = b.xor(word, v.constant(0x80808080 - (1 << 32), integer))  # adds OFFSET to each column
+                at = b.add(b.mul(b.sdiv(block.t, i64(columns)), i64(width)), i64(r * kind.count))
                 v.store(word, v.at(words0, at))
                 block.new += [square, integers]
         for r in range(count):
-            v.store(block.new[2 * r], v.at(v.start(residual), r * lanes.count))
+            v.store(block.new[2 * r], v.at(v.start(residual), r * kind.count))
             if is_panel:
-                v.store(block.new[2 * r + 1], v.at(v.start(total), r * lanes.count))
+                v.store(block.new[2 * r + 1], v.at(v.start(total), r * kind.count))
 
     return quantize
 
@@ -221,30 +199,30 @@ def score_row(v, X, x_at, shift, inverse, panels, panel_at, half, first, best, s
     """
     b = v.b
     x0, shift0, panel0 = v.start(X, x_at), v.start(shift), v.start(panels, panel_at)
-    pair, lanes, factor = _Lanes(v, 2 * PANEL), _Lanes(v, PANEL), v.spread(inverse)
+    pair, single, factor = ir.VectorType(v.element, 2 * PANEL), ir.VectorType(v.element, PANEL), v.spread(inverse)
     whole, _ = v.whole_and_padded(d)
-    with v.loop(i64(0), whole, v.lanes, [pair.constant(0.0)] * 4) as block:
+    with v.loop(i64(0), whole, v.lanes, [v.constant(0.0, pair)] * 4) as block:
         x = b.fmul(b.fsub(v.load(v.at(x0, block.t)), v.load(v.at(shift0, block.t))), factor)
         sums = list(block.values)
         for u in range(v.lanes // 2):  # two columns at a time
             both = v.shuffle(x, x, [2 * u] * PANEL + [2 * u + 1] * PANEL)
-            c = pair.load(v.at(panel0, b.mul(b.add(block.t, i64(2 * u)), i64(PANEL))))
-            sums[u % 4] = pair.call("fmuladd", both, c, sums[u % 4])
+            c = v.load(v.at(panel0, b.mul(b.add(block.t, i64(2 * u)), i64(PANEL))), pair)
+            sums[u % 4] = v.call("fmuladd", both, c, sums[u % 4])
         block.new = sums
     sums = block.values
     both = b.fadd(b.fadd(sums[0], sums[1]), b.fadd(sums[2], sums[3]))
     even, odd = v.shuffle(both, both, range(PANEL)), v.shuffle(both, both, range(PANEL, 2 * PANEL))
     with v.loop(whole, d, 1, [b.fadd(even, odd)]) as rest:
         x = b.fmul(b.fsub(b.load(v.at(x0, rest.t)), b.load(v.at(shift0, rest.t))), inverse)
-        c = lanes.load(v.at(panel0, b.mul(rest.t, i64(PANEL))))
-        rest.new = [lanes.call("fmuladd", v.spread(x, PANEL), c, rest.values[0])]
-    scores = b.fadd(rest.values[0], lanes.load(v.start(half, first)))
+        c = v.load(v.at(panel0, b.mul(rest.t, i64(PANEL))), single)
+        rest.new = [v.call("fmuladd", v.spread(x, PANEL), c, rest.values[0])]
+    scores = b.fadd(rest.values[0], v.load(v.start(half, first), single))
     smallest = _minimum(v, scores)
     is_first = b.fcmp_ordered("==", scores, v.spread(smallest, PANEL))
     lane = b.cttz(b.zext(b.bitcast(is_first, ir.IntType(PANEL)), i64), i1(0))
     numbers = ir.Constant(ir.VectorType(i64, PANEL), list(range(PANEL)))
     is_lane = b.icmp_signed("==", numbers, v.spread(lane, PANEL))
-    following = _minimum(v, b.select(is_lane, lanes.constant(float("inf")), scores))
+    following = _minimum(v, b.select(is_lane, v.constant(float("inf"), single), scores))
     at_best, at_second, at_index = (v.start(array, at) for array in (best, second, index))
     best, second = b.load(at_best), b.load(at_second)
     is_nearer = b.fcmp_ordered("<", smallest, best)

@@ -7,8 +7,9 @@ import numpy as np
 
 from coterie.kernels.cpu.density import insert
 from coterie.kernels.cpu.jit import jit
-from coterie.kernels.cpu.kd_tree import MAX_DEPTH, KDTree, build
+from coterie.kernels.cpu.kd_tree import MAX_DEPTH, KDTree, box_square, build, over_boxes
 from coterie.kernels.cpu.linkage import root
+from coterie.kernels.cpu.sums import squared_distance
 
 
 def sorted_tree(X: np.ndarray) -> tuple[KDTree, np.ndarray, np.ndarray]:
@@ -18,41 +19,6 @@ def sorted_tree(X: np.ndarray) -> tuple[KDTree, np.ndarray, np.ndarray]:
     tree = build(points, np.ones(n), np.arange(n))
     order = tree.member
     return tree._replace(member=np.arange(n), leaf=tree.leaf[order]), np.ascontiguousarray(points[order]), order
-
-
-@jit
-def set_min_weights(tree, weight):
-    """Set the minimum of `weight` (n,) in each box."""
-    leaves = len(tree.first)
-    for box in range(2 * leaves - 2, -1, -1):
-        leaf = box - (leaves - 1)
-        if leaf < 0:
-            tree.min_weight[box] = min(tree.min_weight[2 * box + 1], tree.min_weight[2 * box + 2])
-            continue
-        low = np.inf
-        for k in range(tree.first[leaf], tree.first[leaf] + tree.count[leaf]):
-            low = min(low, weight[k])
-        tree.min_weight[box] = low
-
-
-@jit
-def _square(points, a, point):
-    """Squared distance; symmetric to the last bit."""
-    total = 0.0
-    for t in range(points.shape[1]):
-        difference = points[a, t] - point[t]
-        total += difference * difference
-    return total
-
-
-@jit
-def _box_square(tree, box, point):
-    """Squared distance to the nearest point of a box; infinite for empty boxes."""
-    total = 0.0
-    for t in range(len(point)):
-        outside = max(tree.low[box, t] - point[t], point[t] - tree.high[box, t], 0.0)
-        total += outside * outside
-    return total
 
 
 @jit
@@ -93,7 +59,7 @@ def nearest_lists(tree, points, rows, index, value):
                     continue
                 while other < first_leaf:
                     left = 2 * other + 1
-                    square, right_square = _box_square(tree, left, point), _box_square(tree, left + 1, point)
+                    square, right_square = box_square(tree, left, point), box_square(tree, left + 1, point)
                     other, away = left, left + 1
                     if right_square < square:
                         other, away, square, right_square = away, other, right_square, square
@@ -105,12 +71,12 @@ def nearest_lists(tree, points, rows, index, value):
                 visited += 1
                 start = tree.first[other - first_leaf]
                 for b in range(start, start + tree.count[other - first_leaf]):
-                    distance = _square(points, b, point)
+                    distance = squared_distance(points[b], point)
                     if distance < far[k - 1] and b != row:
                         insert(near, far, b, distance)
             if box == 0:
                 break
-            pending[0], squares[0], count = _sibling(box), _box_square(tree, _sibling(box), point), 1
+            pending[0], squares[0], count = _sibling(box), box_square(tree, _sibling(box), point), 1
             box = (box - 1) // 2
     return visited
 
@@ -142,8 +108,8 @@ def search_outside(
                 other, reach = pending[count], reaches[count]
                 while reach < best and tree.group[other] != own and other < first_leaf:
                     left = 2 * other + 1
-                    reach = max(low, tree.min_weight[left], _box_square(tree, left, point))
-                    right_reach = max(low, tree.min_weight[left + 1], _box_square(tree, left + 1, point))
+                    reach = max(low, tree.min_weight[left], box_square(tree, left, point))
+                    right_reach = max(low, tree.min_weight[left + 1], box_square(tree, left + 1, point))
                     other, away = left, left + 1
                     if right_reach < reach:
                         other, away, reach, right_reach = away, other, right_reach, reach
@@ -154,14 +120,14 @@ def search_outside(
                 first = tree.first[other - first_leaf]
                 for b in range(first, first + tree.count[other - first_leaf]):
                     if forest.tree[b] != own and core[b] < best:
-                        reach = max(low, core[b], _square(points, b, point))
+                        reach = max(low, core[b], squared_distance(points[b], point))
                         if reach < best:
                             best, near = reach, b
             if box == 0 or low >= best:
                 break
             away = _sibling(box)
             pending[0], count = away, 1
-            reaches[0] = max(low, tree.min_weight[away], _box_square(tree, away, point))
+            reaches[0] = max(low, tree.min_weight[away], box_square(tree, away, point))
             box = (box - 1) // 2
         forest.lower[i] = max(forest.lower[i], best)
         if near >= 0:
@@ -195,7 +161,7 @@ def mark_core(tree, points, weight, box_weight, square, min_weight, is_core, sta
             while count > 0 and total < min_weight:
                 count -= 1
                 other = pending[count]
-                if box_weight[other] == 0 or _box_square(tree, other, point) > square:
+                if box_weight[other] == 0 or box_square(tree, other, point) > square:
                     continue
                 if _farthest_square(tree, other, point) <= square:
                     total += box_weight[other]
@@ -205,7 +171,7 @@ def mark_core(tree, points, weight, box_weight, square, min_weight, is_core, sta
                 else:
                     first = tree.first[other - first_leaf]
                     for b in range(first, first + tree.count[other - first_leaf]):
-                        if _square(points, b, point) <= square:
+                        if squared_distance(points[b], point) <= square:
                             total += weight[b]
             if box == 0:
                 break
@@ -264,7 +230,7 @@ def connect_core(tree, points, is_core, member, square, parent, start, stop):
             box = pending[count]
             if member[box] == -1 or (member[box] >= 0 and root(parent, member[box]) == own):
                 continue
-            if _box_square(tree, box, point) > square:
+            if box_square(tree, box, point) > square:
                 continue
             if box < first_leaf:
                 pending[count], pending[count + 1] = 2 * box + 1, 2 * box + 2
@@ -272,7 +238,7 @@ def connect_core(tree, points, is_core, member, square, parent, start, stop):
                 continue
             first = tree.first[box - first_leaf]
             for b in range(first, first + tree.count[box - first_leaf]):
-                if is_core[b] and _square(points, b, point) <= square:
+                if is_core[b] and squared_distance(points[b], point) <= square:
                     a, other = root(parent, own), root(parent, b)
                     parent[max(a, other)] = own = min(a, other)
                     if member[box] >= 0:
@@ -294,7 +260,7 @@ def lowest_labels(tree, points, labels, box_label, queries, square, out, start, 
             count -= 1
             box = pending[count]
             label = box_label[box]
-            if label < 0 or (0 <= lowest <= label) or _box_square(tree, box, point) > square:
+            if label < 0 or (0 <= lowest <= label) or box_square(tree, box, point) > square:
                 continue
             if box < first_leaf:
                 pending[count], pending[count + 1] = 2 * box + 1, 2 * box + 2
@@ -302,23 +268,17 @@ def lowest_labels(tree, points, labels, box_label, queries, square, out, start, 
                 continue
             first = tree.first[box - first_leaf]
             for b in range(first, first + tree.count[box - first_leaf]):
-                if labels[b] >= 0 and (lowest < 0 or labels[b] < lowest) and _square(points, b, point) <= square:
+                if (
+                    labels[b] >= 0
+                    and (lowest < 0 or labels[b] < lowest)
+                    and squared_distance(points[b], point) <= square
+                ):
                     lowest = labels[b]
         out[i] = lowest
 
 
-@jit
-def lowest_in_boxes(tree, labels):
+def lowest_in_boxes(tree: KDTree, labels: np.ndarray) -> np.ndarray:
     """The lowest label in each box; -1 if all labels in it are -1."""
-    leaves = len(tree.first)
-    lowest = np.full(2 * leaves - 1, -1)
-    for box in range(2 * leaves - 2, -1, -1):
-        leaf = box - (leaves - 1)
-        if leaf < 0:
-            a, b = lowest[2 * box + 1], lowest[2 * box + 2]
-            lowest[box] = max(a, b) if min(a, b) < 0 else min(a, b)
-            continue
-        for k in range(tree.first[leaf], tree.first[leaf] + tree.count[leaf]):
-            if labels[k] >= 0 and (lowest[box] < 0 or labels[k] < lowest[box]):
-                lowest[box] = labels[k]
-    return lowest
+    none = len(labels)
+    lowest = over_boxes(tree, np.where(labels < 0, none, labels).astype(np.int64), np.minimum)
+    return np.where(lowest == none, -1, lowest)

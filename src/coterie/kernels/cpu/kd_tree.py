@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coterie.kernels.cpu.jit import jit
+from coterie.kernels.cpu.sums import squared_distance
 
 LEAF = 8  # maximum number of points of a leaf
 MAX_DEPTH = 64  # maximum number of pending boxes of a search, one for each level
@@ -104,20 +105,18 @@ def _halve(points, side, member, start, stop):
             break
 
 
-@jit
-def set_groups(tree, group):
+def over_boxes(tree: KDTree, values: np.ndarray, reduce: np.ufunc) -> np.ndarray:
+    """Reduction of `values` (n,) over the points of each box."""
+    levels = [reduce.reduceat(values[tree.member], tree.first)]
+    while len(levels[0]) > 1:
+        levels.insert(0, reduce(levels[0][::2], levels[0][1::2]))
+    return np.concatenate(levels)
+
+
+def set_groups(tree: KDTree, group: np.ndarray) -> None:
     """Set the group of each box whose points are all of one `group` (n,)."""
-    leaves = len(tree.first)
-    for box in range(2 * leaves - 2, -1, -1):
-        leaf = box - (leaves - 1)
-        if leaf < 0:
-            left, right = tree.group[2 * box + 1], tree.group[2 * box + 2]
-            tree.group[box] = left if left == right else -1
-            continue
-        tree.group[box] = group[tree.member[tree.first[leaf]]]
-        for k in range(tree.first[leaf] + 1, tree.first[leaf] + tree.count[leaf]):
-            if group[tree.member[k]] != tree.group[box]:
-                tree.group[box] = -1
+    low, high = (over_boxes(tree, group, reduce) for reduce in (np.minimum, np.maximum))
+    tree.group[:] = np.where(low == high, low, -1)
 
 
 @jit
@@ -126,21 +125,23 @@ def ward_distance(points, weight, a, b):
 
     It is symmetric to the last bit.
     """
+    return 2.0 * squared_distance(points[a], points[b]) * (weight[a] * weight[b] / (weight[a] + weight[b]))
+
+
+@jit
+def box_square(tree, box, point):
+    """Squared distance to the nearest point of a box; infinite for empty boxes."""
     total = 0.0
-    for t in range(points.shape[1]):
-        difference = points[a, t] - points[b, t]
-        total += difference * difference
-    return 2.0 * total * (weight[a] * weight[b] / (weight[a] + weight[b]))
+    for t in range(len(point)):
+        outside = max(tree.low[box, t] - point[t], point[t] - tree.high[box, t], 0.0)
+        total += outside * outside
+    return total
 
 
 @jit
 def _min_distance(points, weight, a, tree, box):
     """Lower bound of Ward's distance from a to the points of a box; infinite for empty boxes."""
-    total = 0.0
-    for t in range(points.shape[1]):
-        outside = max(tree.low[box, t] - points[a, t], points[a, t] - tree.high[box, t], 0.0)
-        total += outside * outside
-    return 2.0 * total * (weight[a] / (weight[a] / tree.min_weight[box] + 1.0))
+    return 2.0 * box_square(tree, box, points[a]) * (weight[a] / (weight[a] / tree.min_weight[box] + 1.0))
 
 
 @jit

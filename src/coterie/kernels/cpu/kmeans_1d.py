@@ -83,13 +83,8 @@ def prefix_sums(
 
 
 @jit
-def first_interval_costs(
-    sums,  # in  (6, m + 1)
-    first,
-    end,
-    cost,  # out (m + 1,)
-):
-    """Cost of one interval from `first` to each value before `end`."""
+def first_interval_costs(sums, first, end, cost):
+    """Write the `cost` (m + 1,) of one interval from `first` to each value before `end`."""
     for j in range(first + 1, end + 1):
         cost[j] = interval_cost(sums, first, j)
 
@@ -189,14 +184,7 @@ def best_start(
 
 
 @jit
-def narrow(
-    sums,  # in  (6, m + 1)
-    before,  # in  (m + 1,)
-    low,
-    high,
-    j,
-    tolerance,
-):
+def narrow(sums, before, low, high, j, tolerance):
     """Narrow the range of the best start by evaluating a few starts.
 
     With a later start, the intervals before it cost more and the last one costs less. So between two starts, the cost
@@ -215,15 +203,8 @@ def narrow(
 
 
 @jit_finite
-def scores(
-    sums,  # in  (6, m + 1)
-    before,  # in  (m + 1,)
-    low,
-    high,
-    j,
-    out,  # out (high - low + 1,) cost of all intervals up to `j` if the last begins there, up to rounding
-):
-    """Write the scores; return their minimum."""
+def scores(sums, before, low, high, j, out):
+    """Write costs up to rounding, if the last interval begins at `low` ... `high`; return their minimum."""
     minimum = np.inf
     for i in range(low, high + 1):
         cost = before[i] + score(sums, i, j)

@@ -36,10 +36,9 @@ def nearest_neighbour_chain_of_rows(
 def _chain(table: Table, kind: int, equal: bool, progress: Callable[[int], None]) -> Merges:
     n = len(table.row)
     links, merges = new_chain(n), new_merges(n)
-    length = done = 0
-    for stop in merge_batches(n - 1):
-        length = _along_chain(table, kind, equal, links, length, merges, done, stop)
-        progress(done := stop)
+    length = 0
+    for start, stop in merge_batches(0, n - 1, progress):
+        length = _along_chain(table, kind, equal, links, length, merges, start, stop)
     return merges
 
 
@@ -49,10 +48,8 @@ def generic_linkage(D: np.ndarray, size: np.ndarray, equal: bool, progress: Call
     table, merges = table_of_distances(D, size), new_merges(n)
     near, link, is_exact = np.full(n, np.inf, D.dtype), np.zeros(n, np.int64), np.zeros(n, np.bool_)
     _first_neighbours(table, near, link, is_exact)
-    done = 0
-    for stop in merge_batches(n - 1):
-        _merge_closest(table, equal, near, link, is_exact, merges, done, stop)
-        progress(done := stop)
+    for start, stop in merge_batches(0, n - 1, progress):
+        _merge_closest(table, equal, near, link, is_exact, merges, start, stop)
     return merges
 
 
@@ -66,7 +63,7 @@ def prim(D: np.ndarray) -> Merges:
 def linkage_matrix(merges: Merges, n: int) -> np.ndarray:
     """Linkage matrix of SciPy (n - 1, 4) for merges that are in its order."""
     Z = np.empty((n - 1, 4))
-    _number_clusters(merges, np.arange(2 * n - 1), np.ones(2 * n - 1), Z)
+    kruskal(np.column_stack([merges.left, merges.right]), merges.height, Z)
     return Z
 
 
@@ -212,19 +209,23 @@ def _prim(D, merges):
 
 
 @jit
-def _number_clusters(
-    merges,  # in
-    parent,  # i/o (2 n - 1,) of each cluster, initially itself
-    size,  # i/o (2 n - 1,) initially 1
-    Z,  # out (n - 1, 4)
+def kruskal(
+    ends,  # in   (m, 2) of each edge, by increasing length; the graph is connected
+    length,  # in   (m,)
+    Z,  # out  (n - 1, 4)
 ):
-    """Number the clusters of merges by union-find."""
-    n = len(Z) + 1
-    for i in range(n - 1):
-        a, b = root(parent, merges.left[i]), root(parent, merges.right[i])
-        parent[a] = parent[b] = n + i
-        size[n + i] = size[a] + size[b]
-        Z[i, 0], Z[i, 1], Z[i, 2], Z[i, 3] = min(a, b), max(a, b), merges.height[i], size[n + i]
+    """Single linkage: merge the two ends of each edge, unless they are in the same cluster (Kruskal 1956)."""
+    n = Z.shape[0] + 1
+    parent, size, step = np.arange(2 * n - 1), np.ones(2 * n - 1), 0
+    for e in range(ends.shape[0]):
+        a, b = root(parent, ends[e, 0]), root(parent, ends[e, 1])
+        if a == b:
+            continue
+        new = n + step
+        parent[a] = parent[b] = new
+        size[new] = size[a] + size[b]
+        Z[step, 0], Z[step, 1], Z[step, 2], Z[step, 3] = min(a, b), max(a, b), length[e], size[new]
+        step += 1
 
 
 @jit

@@ -10,12 +10,10 @@ nearest one if `silhouette` is true.
 
 import numpy as np
 from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
 from coterie.kernels.cpu.jit import jit
-from coterie.kernels.cpu.vectors import REGISTER, i1, i32, i64, vector_code
+from coterie.kernels.cpu.simd import lowest_bit
+from coterie.kernels.cpu.vectors import REGISTER, i32, i64, vector_code
 
 EAGER = 32  # candidates that are evaluated with the same medoids
 OF_SUMS = 1e-12  # relative: larger differences of two sums over all objects are not due to rounding
@@ -38,17 +36,6 @@ def compare(v, row, limit, bits, m):
     with v.loop(whole, m, v.lanes, []) as rest:
         count = b.sub(m, rest.t)
         store_bits(rest.t, *(v.load_first(v.at(start, rest.t), count, v.lanes) for start in (row0, limit0)))
-
-
-@intrinsic
-def lowest_bit(typingctx, bits):
-    """Index of the lowest bit that is set."""
-
-    def codegen(context, b, sig, args):
-        function = cgutils.get_or_insert_function(b.module, ir.FunctionType(i32, [i32, i1]), "llvm.cttz.i32")
-        return b.zext(b.call(function, [args[0], i1(1)]), i64)
-
-    return types.int64(types.uint32), codegen
 
 
 @jit
@@ -77,7 +64,7 @@ def _deviation_changes(D, near, slot, w, removal, change, best):
         for i in range(len(is_nearer)):
             bits = is_nearer[i]
             while bits != 0:
-                o = i * lanes + lowest_bit(bits)
+                o = i * lanes + lowest_bit(np.int64(bits))
                 bits &= bits - np.uint32(1)
                 d, first = float(row[o]), float(near[0, o])
                 gain += w[o] * min(d - first, 0.0)
@@ -103,7 +90,7 @@ def _silhouette_changes(D, near, slot, w, removal, change, best):
         for i in range(len(is_nearer)):
             bits = is_nearer[i]
             while bits != 0:
-                o = i * lanes + lowest_bit(bits)
+                o = i * lanes + lowest_bit(np.int64(bits))
                 bits &= bits - np.uint32(1)
                 d, one, two, three = float(row[o]), float(near[0, o]), float(near[1, o]), float(near[2, o])
                 ratio, with_candidate = _ratio(one, two), _ratio_with_candidate(d, one, two)

@@ -5,12 +5,10 @@ observed columns. If rounding could change the label, it is computed by definiti
 the centers with zeros in the columns that the row misses.
 """
 
-from collections import namedtuple
-
 import numpy as np
 
-from coterie.kernels.cpu import exact_distance, read_only, thread_buffer
-from coterie.kernels.cpu.hard_assignment import BLOCK_BYTES, FLUSH_ROWS, flush, pack, pad_centers, panel_size, zeros
+from coterie.kernels.cpu import add_fields, blocks, exact_distance, read_only, thread_buffer
+from coterie.kernels.cpu.hard_assignment import FLUSH_ROWS, flush, pack_unshifted, pad_centers, prepare
 from coterie.kernels.cpu.hard_assignment import relabel_block as relabel
 from coterie.kernels.cpu.jit import jit, jit_reassociating
 from coterie.kernels.cpu.simd import PANEL, add_row_nan, aligned, load_tile, padded, points, square_panel_nan
@@ -18,31 +16,14 @@ from coterie.kernels.plain import Weights, weights
 from coterie.kernels.plain import nan_kmeans as plain
 from coterie.kernels.plain.nan_kmeans import ObservedSums
 
-UNIT_ROWS = 64  # rows from which, with the centers, the unit is chosen
-
-Search = namedtuple(
-    "Search",
-    (
-        "origin",  # (padded d,) zeros: rows are not shifted, so differences lose no digits
-        "panels",  # (panels * d * PANEL,) negated centers
-        "start",  # (panels * PANEL,) initial values of squares: 0, or infinity for padding
-        "rows",  # (block,) indices of the rows
-        "tile",  # (block * padded d,)
-        "norm",  # (block,) not used
-        "best",  # (block,) minimum squares
-        "second",  # (block,) second smallest squares
-        "index",  # (block,) labels
-        "row",  # (1, d) one row, missing values replaced by 0
-        "others",  # (k, d) centers with zeros in the same columns
-        "squares",  # (k,)
-    ),
-)
+UNIT_ROWS = 64  # number of rows from which the unit is chosen
+MAX_TILES = 8  # maximum number of tiles of a block
 
 
 def lloyd(X: np.ndarray, w: Weights, centers: np.ndarray, labels: np.ndarray) -> ObservedSums:
     buffer = thread_buffer(centers, X.dtype)
     *sums, moved, observed = sum_rows(
-        read_only(X), weights(w), read_only(centers), labels, _inverse(X, centers), buffer
+        read_only(X), weights(w), read_only(centers), _few_rows(X, centers), labels, buffer
     )
     if all(np.isfinite(values).all() for values in (*sums, observed)):
         return ObservedSums(*sums, int(moved), observed)
@@ -51,7 +32,8 @@ def lloyd(X: np.ndarray, w: Weights, centers: np.ndarray, labels: np.ndarray) ->
 
 def nearest(X: np.ndarray, centers: np.ndarray) -> np.ndarray:
     labels = np.empty(len(X), np.int32)
-    write_labels(read_only(X), read_only(centers), labels, _inverse(X, centers), thread_buffer(centers, X.dtype))
+    buffer = thread_buffer(centers, X.dtype)
+    write_labels(read_only(X), read_only(centers), _few_rows(X, centers), labels, buffer)
     return labels
 
 
@@ -73,16 +55,21 @@ def fill_missing(X: np.ndarray, values: np.ndarray) -> np.ndarray:
     return out
 
 
+def _few_rows(X: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    """Rows without missing values from which, with the centers, the unit is chosen."""
+    return read_only(plain.fill_missing(X[:UNIT_ROWS], centers[0]))
+
+
 def _inverse(X: np.ndarray, centers: np.ndarray) -> float:
-    few = plain.fill_missing(X[:UNIT_ROWS], centers[0])
-    return 1.0 / exact_distance.choose_unit(read_only(few), read_only(centers), np.empty(X.shape[1], X.dtype))
+    shift = np.empty(X.shape[1], X.dtype)
+    return 1.0 / exact_distance.choose_unit(_few_rows(X, centers), read_only(centers), shift)
 
 
 def _lloyd_in_float64(X: np.ndarray, w: Weights, centers: np.ndarray, labels: np.ndarray) -> ObservedSums:
     """The same sums if the square of an outlier overflows the dtype of the data."""
-    parts = [slice(start, start + 1024) for start in range(0, len(X), 1024)]
-    sums = [plain.lloyd(X[part], None if w is None else w[part], centers, labels[part]) for part in parts]
-    return ObservedSums(*(sum(field) for field in zip(*sums, strict=True)))
+    parts = blocks(X, 1024)
+    sums = (plain.lloyd(X[part], None if w is None else w[part], centers, labels[part]) for part in parts)
+    return ObservedSums(*add_fields(sums))
 
 
 @jit
@@ -90,27 +77,25 @@ def sum_rows(
     X,  # in  (n, d)
     w,  # in  (n,), or (1,) if all weights are equal
     centers,  # in  (k, d)
+    few_rows,  # in  (.., d) without missing values
     labels,  # i/o (n,) labels of the previous pass, or -1
-    inverse,  # in  1 / unit
     buffer,  # i/o (hard_assignment.buffer_size(k, d, itemsize),) work space
 ):
     """Sums of w, w (x - c) and w |x - c|^2 of each cluster; number of labels that changed; sums of observed w."""
-    n, d = X.shape
-    k = centers.shape[0]
-    s = prepare(X, centers, inverse, buffer)
-    block = s.rows.shape[0]
+    (n, d), k = X.shape, centers.shape[0]
+    s, block = prepare_block(few_rows, centers, buffer)
     rounded, part = pad_centers(X, centers, buffer)
     part_observed = aligned(rounded.size, X).reshape(rounded.shape)
     weight, sum_dx, cost, observed = np.zeros(k), np.zeros((k, d)), np.zeros(k), np.zeros((k, d))
     n_since_flush, moved = 0, 0
     for i0 in range(0, n, block):
         i1 = min(n, i0 + block)
-        search(X, centers, s, inverse, i0, i1)
+        search(X, centers, s, block, i0, i1)
         moved += relabel(labels, i0, s.index, i1 - i0)
-        add_rows(X, w, i0, i1, labels, rounded, inverse, weight, part, part_observed)
+        add_rows(X, w, i0, i1, labels, rounded, s.inverse, weight, part, part_observed)
         n_since_flush += i1 - i0
         if n_since_flush >= FLUSH_ROWS or i1 == n:
-            flush(part, 1.0 / inverse, sum_dx, cost)
+            flush(part, 1.0 / s.inverse, sum_dx, cost)
             flush_observed(part_observed, observed)
             n_since_flush = 0
     return weight, sum_dx, cost, moved, observed
@@ -120,43 +105,36 @@ def sum_rows(
 def write_labels(
     X,  # in  (n, d)
     centers,  # in  (k, d)
+    few_rows,  # in  as above
     labels,  # out (n,)
-    inverse,  # in  1 / unit
     buffer,  # i/o as above
 ):
     """Labels of all rows."""
-    s = prepare(X, centers, inverse, buffer)
-    block = s.rows.shape[0]
+    s, block = prepare_block(few_rows, centers, buffer)
     for i0 in range(0, X.shape[0], block):
         i1 = min(X.shape[0], i0 + block)
-        search(X, centers, s, inverse, i0, i1)
+        search(X, centers, s, block, i0, i1)
         relabel(labels, i0, s.index, i1 - i0)
 
 
 @jit
-def prepare(X, centers, inverse, buffer):
-    """Panels of the centers, and arrays for a block of rows."""
-    k, d = centers.shape
-    height, tile_rows = padded(d, X.itemsize), points(X.itemsize)
-    block = max(1, min(8, BLOCK_BYTES // (tile_rows * height * X.itemsize))) * tile_rows
-    origin = aligned(height, X)
-    panels = zeros(buffer, 0, panel_size(k, d))
-    start = np.zeros((k + PANEL - 1) // PANEL * PANEL, X.dtype)
-    for j in range(k):
-        pack(centers, j, origin, inverse, panels, j // PANEL * d * PANEL + j % PANEL)
-    for j in range(k, start.shape[0]):
-        start[j] = np.inf
-    return Search(
-        origin, panels, start, np.zeros(block, np.int64), aligned(block * height, X), aligned(block, X),
-        aligned(block, X), aligned(block, X), np.empty(block, np.int32),
-        np.zeros((1, d)), np.zeros((k, d)), np.empty(k),
-    )  # fmt: skip
+def prepare_block(few_rows, centers, buffer):
+    """Panels of unshifted centers, so that differences lose no digits, and the number of rows of a block."""
+    s = prepare(few_rows, centers, False, buffer)
+    pack_unshifted(centers, s)
+    return s, min(s.block, MAX_TILES * points(few_rows.itemsize))
 
 
 @jit
-def search(X, centers, s, inverse, i0, i1):
+def search(X, centers, s, block, i0, i1):
     """Write the labels of rows `i0` to `i1` to `s.index`."""
-    d, count = X.shape[1], i1 - i0
+    d, count, shift, panels, start = (
+        X.shape[1],
+        i1 - i0,
+        s.differences.origin,
+        s.differences.panels,
+        s.differences.start,
+    )
     height, tile_rows = padded(d, X.itemsize), points(X.itemsize)
     n_padded = (count + tile_rows - 1) // tile_rows * tile_rows
     for p in range(n_padded):
@@ -164,28 +142,26 @@ def search(X, centers, s, inverse, i0, i1):
         s.best[p] = np.inf
         s.second[p] = np.inf
     for p in range(0, n_padded, tile_rows):
-        load_tile(X, s.rows, s.origin, X.dtype.type(inverse), s.tile, s.norm, p, s.rows.shape[0], d)
+        load_tile(X, s.rows, shift, X.dtype.type(s.inverse), s.tile, s.norm, p, block, d)
     for first in range(0, centers.shape[0], PANEL):
         for p in range(0, n_padded, tile_rows):
-            square_panel_nan(s.tile, p * height, s.panels, first * d, s.start, first, s.best, s.second, s.index, p, d)
-    resolve_ambiguous(X, centers, s, inverse, i0, count)
+            square_panel_nan(s.tile, p * height, panels, first * d, start, first, s.best, s.second, s.index, p, d)
+    # The relative error of a square, and of that in the definition, is at most (d + 4) u, unless it has lost digits to
+    # underflow, as those below `tiny` may have.
+    rounding = X.dtype.type(4.04 * (d + 4) * 2.0 ** (-24 if X.itemsize == 4 else -53))
+    tiny = X.dtype.type(2.0 ** (-90 if X.itemsize == 4 else -900))
+    if count_ambiguous(s.best, s.second, rounding, tiny, count) > 0:
+        resolve_ambiguous(X, centers, s, i0, count, rounding, tiny)
 
 
 @jit
-def resolve_ambiguous(X, centers, s, inverse, i0, count):
-    """Labels by definition of rows whose two smallest squares differ by no more than rounding.
-
-    The relative error of a square, and of that in the definition, is at most (d + 4) u, unless it has lost digits to
-    underflow, as those below `tiny` may have.
-    """
-    rounding = 4.04 * (X.shape[1] + 4) * 2.0 ** (-24 if X.itemsize == 4 else -53)
-    tiny = 2.0 ** (-90 if X.itemsize == 4 else -900)
-    if count_ambiguous(s.best, s.second, X.dtype.type(rounding), X.dtype.type(tiny), count) == 0:
-        return
+def resolve_ambiguous(X, centers, s, i0, count, rounding, tiny):
+    """Labels by definition of rows whose two smallest squares differ by no more than rounding."""
+    row, others = np.empty((1, X.shape[1])), np.empty(centers.shape)
     for p in range(count):
-        if not (s.second[p] - s.best[p] > X.dtype.type(rounding) * s.best[p] + X.dtype.type(tiny)):
-            zero_missing(X, i0 + p, centers, s.row, s.others)
-            s.index[p], _ = exact_distance.two_nearest(s.row, 0, s.others, inverse, s.squares)
+        if not (s.second[p] - s.best[p] > rounding * s.best[p] + tiny):
+            zero_missing(X, i0 + p, centers, row, others)
+            s.index[p], _ = exact_distance.two_nearest(row, 0, others, s.inverse, s.squares)
 
 
 @jit_reassociating

@@ -143,7 +143,7 @@ def ward_minima(v, tiles, point, weight, w_point, count, best, index, d):
     b = v.b
     tiles0, point0, weight0 = v.start(tiles), v.start(point), v.start(weight)
     w_point, index_type = v.spread(w_point), ir.VectorType(i32, v.lanes)
-    initial = [v.constant(np.inf)] * RUN + [v.constant(1.0)] * RUN + [ir.Constant(index_type, [0] * v.lanes)] * RUN
+    initial = [v.constant(np.inf)] * RUN + [v.constant(1.0)] * RUN + [v.constant(0, index_type)] * RUN
     with v.repeat(i64(0), count, RUN * v.lanes, initial) as tile:
         squares = _squares(v, v.at(tiles0, b.mul(tile.t, d)), point0)
         above, below, at = (tile.values[i * RUN : (i + 1) * RUN] for i in range(3))
@@ -166,8 +166,7 @@ def _squares(v, tile, point, stride=1):
         c = v.spread(b.load(v.at(point, b.mul(column.t, i64(stride)))))
         numbers = v.at(tile, b.mul(column.t, i64(RUN * v.lanes)))
         for r in range(RUN):
-            difference = b.fsub(v.load(v.at(numbers, r * v.lanes)), c)
-            column.new.append(v.fma(difference, difference, column.values[r]))
+            column.new.append(v.add_square(b.fsub(v.load(v.at(numbers, r * v.lanes)), c), column.values[r]))
     return column.new
 
 
@@ -180,7 +179,7 @@ class _Minimum:
     def initial(self):
         """Infinity, at index 0."""
         v = self.v
-        return [v.constant(np.inf)] * RUN + [ir.Constant(self.index_type, [0] * v.lanes)] * RUN
+        return [v.constant(np.inf)] * RUN + [v.constant(0, self.index_type)] * RUN
 
     def updated(self, values, tile):
         """Minimum of the state of the loop and `values`."""

@@ -13,14 +13,10 @@ import numpy as np
 
 from coterie.kernels.cpu.jit import compiling, jit, jit_reassociating
 from coterie.kernels.cpu.simd import PANEL, VECTORS, points, reduce_panel
-from coterie.kernels.cpu.vectors import vector_code
+from coterie.kernels.cpu.vectors import Vectors, vector_code
 
 CannotCompile = numba.core.errors.NumbaError
 PANELS = 8  # panels of A that are compared with a tile of B while it is in the cache
-
-
-def _add_square(v, x, total):
-    return v.fma(x, x, total)
 
 
 def _add_absolute(v, x, total):
@@ -51,7 +47,7 @@ def _distances(step, last=None):
     return distances
 
 
-square_panel, root_panel = _distances(_add_square), _distances(_add_square, "sqrt")
+square_panel, root_panel = _distances(Vectors.add_square), _distances(Vectors.add_square, "sqrt")
 absolute_panel, largest_panel = _distances(_add_absolute), _distances(_maximum)
 
 

@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from coterie.kernels.cpu import read_only, thread_workspace
-from coterie.kernels.cpu.gaussian import E_STEPS, SOFT, choose, log_likelihood, put_weights
+from coterie.kernels.cpu.gaussian import E_STEPS, SOFT, choose, log_likelihood
 from coterie.kernels.cpu.jit import jit
-from coterie.kernels.cpu.simd import arena, points
+from coterie.kernels.cpu.simd import arena, fill_weights, points
 from coterie.kernels.cpu.soft_simd import posterior
 from coterie.kernels.plain import Weights, weights
 
@@ -78,7 +78,7 @@ def write_posteriors(
         for p in range(count):
             for j in range(s.k):
                 buffer[s.squares + j * s.block + p] = scores[i0 + p, j]
-        put_weights(w, i0, count, s, buffer)
+        fill_weights(w, i0, count, buffer[s.w : s.w + s.block])
         for t in range((count + s.rows - 1) // s.rows):
             posterior(buffer, s, t * s.rows)
         if is_hard:

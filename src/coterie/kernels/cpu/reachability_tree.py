@@ -2,7 +2,7 @@
 
 The list of a row bounds the distances to all rows that are not in it. So the shortest edge out of a tree of the forest
 is often known from the lists alone, and is an edge of the spanning tree. Other trees need a search; the largest tree
-never does, because the others are connected to it.
+never does, because the others are connected to it. `spanning_tree.boruvka` uses the same forest without lists.
 """
 
 from typing import Any, NamedTuple
@@ -135,16 +135,9 @@ def connect(forest, inner, outer, height, done):
     return done
 
 
-@jit
-def rows_to_search(forest, limit):
+def rows_to_search(forest: Forest, limit: np.ndarray) -> np.ndarray:
     """Rows of trees to search that may have an edge below the limit of the tree."""
-    n, count = len(forest.tree), 0
-    rows = np.empty(n, np.int64)
-    for i in range(n):
-        if forest.lower[i] < limit[forest.tree[i]]:
-            rows[count] = i
-            count += 1
-    return rows[:count].copy()
+    return np.flatnonzero(forest.lower < limit[forest.tree])
 
 
 @jit

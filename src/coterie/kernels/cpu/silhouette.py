@@ -105,12 +105,7 @@ def add_distances(v, tile, tile_at, panels, panel_at, w, w_tile, w_panel, by_row
     the rows of the panel times distances.
     """
     b = v.b
-
-    def square(x, c, total):
-        difference = b.fsub(x, c)
-        return v.fma(difference, difference, total)
-
-    squares = reduce_panel(v, [v.zero] * PANEL, square)
+    squares = reduce_panel(v, [v.zero] * PANEL, lambda x, c, total: v.add_square(b.fsub(x, c), total))
     tile0, panel0 = v.start(w, w_tile), v.start(w, w_panel)
     row0, column0 = v.start(by_row), v.start(by_column, column_at)
     tile_weights = [v.load(v.at(tile0, r * v.lanes)) for r in range(VECTORS)]

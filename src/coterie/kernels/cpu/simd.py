@@ -41,6 +41,16 @@ def aligned(size, like):
     return memory[offset : offset + size]
 
 
+@register_jitable
+def fill_weights(w, i0, count, tile_weight):
+    """Weights of `count` rows from `i0` on, in tiles; the rows after them are padding, and have weight 0."""
+    stride = 0 if w.shape[0] == 1 else 1
+    for p in range(count):
+        tile_weight[p] = w[(i0 + p) * stride]
+    for p in range(count, tile_weight.shape[0]):
+        tile_weight[p] = 0
+
+
 def arena(sizes, like):
     """Arrays of these sizes in one buffer, each aligned: the buffer, the start of each array, and the arrays."""
     *starts, total = accumulate((padded(size, like.itemsize) for size in sizes.values()), initial=0)
@@ -164,13 +174,11 @@ def _zero_if_nan(v, x, value):
 
 
 def _square(v, x, c, total):
-    difference = v.b.fadd(x, c)
-    return v.fma(difference, difference, total)
+    return v.add_square(v.b.fadd(x, c), total)
 
 
 def _square_nan(v, x, c, total):
-    difference = _zero_if_nan(v, x, v.b.fadd(x, c))
-    return v.fma(difference, difference, total)
+    return v.add_square(_zero_if_nan(v, x, v.b.fadd(x, c)), total)
 
 
 # A score is |c|^2 / 2 - x.c: half the squared distance, without |x|^2 / 2. Panels contain -c, `start` has |c|^2 / 2.
@@ -236,12 +244,7 @@ def add_potentials(v, tile, tile_at, panels, panel_at, is_center, near, tile_wei
     with the first point of the panel. Differences are computed directly, so distances do not cancel.
     """
     b = v.b
-
-    def square(x, c, total):
-        difference = b.fsub(x, c)
-        return v.fma(difference, difference, total)
-
-    squares = reduce_panel(v, [v.zero] * PANEL, square)
+    squares = reduce_panel(v, [v.zero] * PANEL, lambda x, c, total: v.add_square(b.fsub(x, c), total))
     near0, weight0, sums0 = v.start(near), v.start(tile_weight), v.start(sums, sums_at)
     for r in range(VECTORS):
         near = v.load(v.at(near0, r * v.lanes))

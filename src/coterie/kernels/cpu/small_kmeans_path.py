@@ -12,8 +12,6 @@ from coterie.kernels.cpu.center_runs import add_center, assign, best_candidate, 
 from coterie.kernels.cpu.jit import jit
 from coterie.kernels.cpu.lloyd_runs import lloyd
 
-ADD, SEQUENCE, MERGE = 0, 1, 2  # initial centers: added to fewer ones, prefix of the sequence, or merged from more
-
 
 class Workspace(NamedTuple):
     """Arrays that `kmeans_path` writes to."""
@@ -23,12 +21,15 @@ class Workspace(NamedTuple):
     best: Any  # (m, k, d) means of the best clusters for each K
     weights: Any  # (m, k) their weights
     is_improved: Any  # (m,) whether they were improved since merging began
+    costs: Any  # (m,) within-cluster sums of squares
+    labels: Any  # (m, n)
 
 
 def new_workspace(n: int, d: int, m: int, k: int) -> Workspace:
     """Arrays for n rows of d columns and m numbers of clusters, at most k."""
     best, weights, is_improved = np.zeros((m, k, d)), np.zeros((m, k)), np.zeros(m, np.bool_)
-    return Workspace(new_state(n, d, k), np.zeros((k, d)), best, weights, is_improved)
+    costs, labels = np.full(m, np.inf), np.empty((m, n), np.int32)
+    return Workspace(new_state(n, d, k), np.zeros((k, d)), best, weights, is_improved, costs, labels)
 
 
 @jit
@@ -41,61 +42,45 @@ def kmeans_path(
     patience,  # a run stops if its cost exceeds the best by this multiple of its last decrease
     tol,  # squared movement of all centers that ends a run
     max_iter,
-    work,  # i/o
-    best_costs,  # out  (m,) within-cluster sums of squares
-    best_labels,  # out  (m, n)
+    work,  # i/o  new Workspace
 ):
     """Run K-means for all `ks`; return whether there are enough distinct rows."""
     m, max_k = len(ks), ks[-1]
     draw_first(table, u[0], work.run)
     copy_centers(work.run.sums, 1, work.sequence)
+    n_used = _add_centers(table, work.sequence, 1, max_k, u, np.int64(1), n_greedy, work)
+    if n_used < 0:
+        return False
+    copy_centers(work.run.centers, max_k, work.sequence)
     for r in range(m):
-        best_costs[r] = np.inf
-    n_used = np.int64(1)
-    for s in range(-1, 4 * m):
-        r, init = _schedule(s, m)
-        if init == ADD and s >= 0 and (r == 0 or (s >= 3 * m and not work.is_improved[r - 1])):
-            continue
-        if init == ADD:
-            if s < 0:
-                few, k, n_drawn, few_centers = 1, max_k, n_greedy, work.sequence
-            else:
-                few, k, n_drawn, few_centers = ks[r - 1], ks[r], n_candidates, work.best[r - 1]
-            n_used = _add_centers(table, few_centers, few, k, u, n_used, n_drawn, work)
+        if r > 0:
+            n_used = _add_centers(table, work.best[r - 1], ks[r - 1], ks[r], u, n_used, n_candidates, work)
             if n_used < 0:
                 return False
-        elif init == MERGE:
-            _merge(work.best[r + 1], work.weights[r + 1], ks[r + 1], ks[r], work)
-        else:
-            copy_centers(work.sequence, ks[r], work.run.centers)
-        if s < 0:
-            copy_centers(work.run.centers, max_k, work.sequence)
-        elif _run_lloyd(table, ks[r], r, tol, max_iter, patience, work, best_costs, best_labels) and s >= 2 * m:
-            work.is_improved[r] = True
+            _run_lloyd(table, ks[r], r, tol, max_iter, patience, work)
+        copy_centers(work.sequence, ks[r], work.run.centers)
+        _run_lloyd(table, ks[r], r, tol, max_iter, patience, work)
+    for r in range(m - 2, -1, -1):
+        _merge(work.best[r + 1], work.weights[r + 1], ks[r + 1], ks[r], work)
+        work.is_improved[r] = _run_lloyd(table, ks[r], r, tol, max_iter, patience, work)
+    for r in range(1, m):
+        if work.is_improved[r - 1]:
+            n_used = _add_centers(table, work.best[r - 1], ks[r - 1], ks[r], u, n_used, n_candidates, work)
+            if n_used < 0:
+                return False
+            work.is_improved[r] |= _run_lloyd(table, ks[r], r, tol, max_iter, patience, work)
     return True
 
 
 @jit
-def _schedule(s, m):
-    """Index into `ks` and initial centers of step s: the sequence (s < 0); adding and prefixes; merging; adding."""
-    if s < 0:
-        return 0, ADD
-    if s < 2 * m:
-        return s // 2, s % 2
-    if s < 3 * m:
-        return max(0, m - 2 - (s - 2 * m)), MERGE if s < 3 * m - 1 else ADD
-    return s - 3 * m, ADD
-
-
-@jit
-def _run_lloyd(table, k, r, tol, max_iter, patience, work, best_costs, best_labels):
+def _run_lloyd(table, k, r, tol, max_iter, patience, work):
     """Lloyd's algorithm until it converges or cannot become the best; store it if it is; return whether it is."""
-    cost = lloyd(table, k, tol, max_iter, best_costs[r], patience, work.run)
-    if not cost < best_costs[r]:
+    cost = lloyd(table, k, tol, max_iter, work.costs[r], patience, work.run)
+    if not cost < work.costs[r]:
         return False
-    best_costs[r] = cost
+    work.costs[r] = cost
     for i in range(len(table.w)):
-        best_labels[r, i] = work.run.labels[i]
+        work.labels[r, i] = work.run.labels[i]
     for j in range(k):
         work.weights[r, j] = work.run.weight[j]
     copy_centers(work.run.centers, k, work.best[r])

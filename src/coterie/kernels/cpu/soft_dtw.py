@@ -8,6 +8,7 @@ from coterie.kernels.cpu.dtw import lanes, many_channels, pack, square, sweep
 from coterie.kernels.cpu.jit import jit
 from coterie.kernels.cpu.simd import aligned
 from coterie.kernels.cpu.soft_simd import _exp
+from coterie.kernels.cpu.sums import squared_distance
 from coterie.kernels.cpu.vectors import vector_code
 from coterie.kernels.plain.soft_dtw import MAX_EXCESS
 
@@ -17,29 +18,11 @@ __all__ = ["soft_align", "soft_path_costs"]
 
 
 @jit
-def _cost(x, i, y, j):
-    total = 0.0
-    for channel in range(x.shape[1]):
-        difference = x[i, channel] - y[j, channel]
-        total += difference * difference
-    return total
-
-
-@jit
 def _weight(minimum, value, gamma):
     """exp((minimum - value) / gamma)"""
     if value == minimum:
         return 1.0
     return exp((minimum - value) / gamma) if value < minimum + MAX_EXCESS * gamma else 0.0
-
-
-@jit
-def _begin(table, n, m):
-    """Initial values of the table (n + 1, m + 1)."""
-    for i in range(n + 1):
-        for j in range(m + 1):
-            table[i, j] = np.inf
-    table[0, 0] = 0.0
 
 
 @vector_code
@@ -100,7 +83,8 @@ def soft_align(center, B, b_start, b_length, w, low, high, gamma, sum_dx, weight
     table, alignment, shares = np.empty((n + 1, longest + 1)), np.empty((n, longest)), np.empty((n, longest, 3))
     for q in range(len(b_start)):
         y = B[b_start[q] : b_start[q] + b_length[q]]
-        _begin(table, n, len(y))
+        table[:, : len(y) + 1] = np.inf
+        table[0, 0] = 0.0
         for i in range(n):
             for j in range(low[i], min(high[i], len(y))):
                 above, across, left = table[i, j + 1], table[i, j], table[i + 1, j]
@@ -111,7 +95,7 @@ def soft_align(center, B, b_start, b_length, w, low, high, gamma, sum_dx, weight
                 total = shares[i, j, 0] + shares[i, j, 1] + shares[i, j, 2]
                 for step in range(3):
                     shares[i, j, step] /= total
-                table[i + 1, j + 1] = _cost(center, i, y, j) + minimum - gamma * log(total)
+                table[i + 1, j + 1] = squared_distance(center[i], y[j]) + minimum - gamma * log(total)
                 alignment[i, j] = 0.0
         cost[q] = table[n, len(y)]
         alignment[n - 1, len(y) - 1] = w[q]

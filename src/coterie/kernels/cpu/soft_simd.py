@@ -74,8 +74,7 @@ def center_squares(v, buffer, tile, panel, squares, block, columns):
     b = v.b
 
     def square(x, panel_t, j, total):
-        difference = b.fsub(x, v.spread(b.load(v.at(panel_t, j))))
-        return v.fma(difference, difference, total)
+        return v.add_square(b.fsub(x, v.spread(b.load(v.at(panel_t, j)))), total)
 
     _panel_squares(v, STRIP, square)
 
@@ -87,8 +86,7 @@ def scaled_squares(v, buffer, tile, panel, squares, block, columns):
 
     def square(x, panel_t, j, total):
         p, bias = (v.spread(b.load(v.at(panel_t, i))) for i in (j, STRIP + j))
-        y = v.fma(x, p, bias)
-        return v.fma(y, y, total)
+        return v.add_square(v.fma(x, p, bias), total)
 
     _panel_squares(v, 2 * STRIP, square)
 
@@ -163,7 +161,7 @@ def _exp(v, x):
     for c in series.coef[-2::-1]:
         value = v.fma(value, remainder, v.constant(c))
     bits = ir.VectorType(ir.IntType(v.bits), v.lanes)
-    power = b.shl(b.bitcast(shifted, bits), ir.Constant(bits, [mantissa] * v.lanes))
+    power = b.shl(b.bitcast(shifted, bits), v.constant(mantissa, bits))
     value = b.bitcast(b.add(b.bitcast(value, bits), power), v.type)
     return b.select(is_tiny, v.zero, value)
 

@@ -6,7 +6,9 @@ stored by column, so that vector code runs over rows. Only rows that change thei
 
 import numpy as np
 
+from coterie.kernels.cpu import read_only
 from coterie.kernels.cpu.jit import jit, jit_reassociating
+from coterie.kernels.cpu.sums import inner, sum_of
 from coterie.kernels.plain import Weights, weights
 
 BLOCK = 512  # rows whose projections stay in the cache
@@ -20,10 +22,8 @@ def two_means(
     """See `plain.two_means`."""
     (n, d), origin = X.shape, centers.astype(np.float64).mean(axis=0)
     two, inverse = (centers - origin) / unit, 1.0 / unit
-    X = X.view(np.ndarray)
-    X.setflags(write=False)
     columns, sides = np.empty((d, n), X.dtype), np.full(n, -1, X.dtype)
-    n_iter = _descend(X, weights(w), origin, inverse, columns, sides, two, tol * inverse**2, max_iter)
+    n_iter = _descend(read_only(X), weights(w), origin, inverse, columns, sides, two, tol * inverse**2, max_iter)
     return two * unit + origin, n_iter
 
 
@@ -62,9 +62,9 @@ def _descend(
                 for p in range(count if stride else 0):
                     step[p] *= w[first + p]
                 factor = 1.0 if stride else w[0]
-                weight += factor * _sum(step[:count])
+                weight += factor * sum_of(step[:count])
                 for t in range(d):
-                    sums[t] += factor * _weighted_sum(columns[t, first : first + count], step)
+                    sums[t] += factor * inner(columns[t, first : first + count], step)
             elif block_changes > 0:
                 for i in range(first, first + count):
                     side = 1 if projection[i - first] > 0 else -1
@@ -97,27 +97,11 @@ def _to_columns(X, w, origin, inverse, columns, total):
                 column[i] = (X[i, t] - at) * factor
     if len(w) == 1:
         for t in range(d):
-            total[t] = w[0] * _sum(columns[t])
+            total[t] = w[0] * sum_of(columns[t])
         return n * w[0]
     for t in range(d):
-        total[t] = _weighted_sum(columns[t], w)
-    return _sum(w)
-
-
-@jit_reassociating
-def _sum(values):
-    total = 0.0
-    for i in range(len(values)):
-        total += values[i]
-    return total
-
-
-@jit_reassociating
-def _weighted_sum(values, w):
-    total = 0.0
-    for i in range(len(values)):
-        total += w[i] * values[i]
-    return total
+        total[t] = inner(columns[t], w)
+    return sum_of(w)
 
 
 @jit_reassociating

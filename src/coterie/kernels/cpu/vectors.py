@@ -70,9 +70,11 @@ class Vectors:
     def __getitem__(self, name: str) -> ir.Value | Argument:
         return self.arguments[name]
 
-    def constant(self, value: float) -> ir.Constant:
+    def constant(self, value: float, kind: ir.Type | None = None) -> ir.Constant:
         """`value` in all lanes."""
-        return ir.Constant(self.type, [float(value)] * self.lanes)
+        kind = kind or self.type
+        number = int if isinstance(kind.element, ir.IntType) else float
+        return ir.Constant(kind, [number(value)] * kind.count)
 
     def start(self, array: Argument, offset: ir.Value | int = 0) -> ir.Value:
         """Address of element `offset` of a C-contiguous array argument."""
@@ -104,9 +106,8 @@ class Vectors:
         signature = ir.FunctionType(kind, [kind.as_pointer(), i32, mask, kind])
         name = f"llvm.masked.load.v{width}f{self.bits}.p0"
         function = cgutils.get_or_insert_function(self.b.module, signature, name)
-        zeros = ir.Constant(kind, [0.0] * width)
         address = self.b.bitcast(pointer, kind.as_pointer())
-        return self.b.call(function, [address, i32(self.bits // 8), is_inside, zeros])
+        return self.b.call(function, [address, i32(self.bits // 8), is_inside, self.constant(0.0, kind)])
 
     def prefetch(self, pointer: ir.Value) -> None:
         """Prefetch a cache line; the address can be past the end of an array."""
@@ -127,12 +128,17 @@ class Vectors:
 
     def call(self, name: str, *args: ir.Value) -> ir.Value:
         """Call an LLVM intrinsic of vectors, such as sqrt."""
-        signature, name = ir.FunctionType(self.type, [self.type] * len(args)), f"llvm.{name}.v{self.lanes}f{self.bits}"
+        kind = args[0].type
+        signature, name = ir.FunctionType(kind, [kind] * len(args)), f"llvm.{name}.v{kind.count}f{self.bits}"
         return self.b.call(cgutils.get_or_insert_function(self.b.module, signature, name), args)
 
     def fma(self, x: ir.Value, y: ir.Value, z: ir.Value) -> ir.Value:
         """x * y + z, fused if the CPU supports it."""
         return self.call("fmuladd", x, y, z)
+
+    def add_square(self, x: ir.Value, total: ir.Value) -> ir.Value:
+        """total + x^2."""
+        return self.fma(x, x, total)
 
     def lower(self, x: ir.Value, y: ir.Value) -> ir.Value:
         return self.b.select(self.b.fcmp_ordered("<", x, y), x, y)

@@ -32,10 +32,9 @@ def ward(X: np.ndarray, weight: np.ndarray, progress: Callable[[int], None]) -> 
     """Merges by the nearest-neighbour chain algorithm; heights are squared."""
     n = len(X)
     clusters, chain, merges = single_clusters(X, weight), new_chain(n), new_merges(n)
-    length = done = 0
-    for stop in merge_batches(n - 1):
-        length = _along_chain(clusters, chain, length, merges, done, stop)
-        progress(done := stop)
+    length = 0
+    for start, stop in merge_batches(0, n - 1, progress):
+        length = _along_chain(clusters, chain, length, merges, start, stop)
     return merges
 
 
@@ -131,11 +130,10 @@ def ward_in_kd_tree(X: np.ndarray, weight: np.ndarray, progress: Callable[[int],
     chain, merges, first = new_chain(n), new_merges(n), np.zeros(1, np.int64)
     length = done = 0
     while done < n - 1:
-        tree, first_merge = build(center, weights, np.flatnonzero(weights)), done
-        for stop in merge_batches((n - first_merge) // 2):
-            stop += first_merge
-            length = _along_kd_tree(tree, center, weights, group, chain, length, first, merges, done, stop)
-            progress(done := stop)
+        tree, half = build(center, weights, np.flatnonzero(weights)), (n + done) // 2
+        for start, stop in merge_batches(done, half, progress):
+            length = _along_kd_tree(tree, center, weights, group, chain, length, first, merges, start, stop)
+        done = half
     return Merges(order[merges.left], order[merges.right], merges.height)
 
 

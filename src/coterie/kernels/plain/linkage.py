@@ -24,11 +24,13 @@ def new_merges(n: int) -> Merges:
     return Merges(np.empty(n - 1, np.int64), np.empty(n - 1, np.int64), np.empty(n - 1))
 
 
-def merge_batches(total: int) -> Iterator[int]:
-    """Numbers of merges after which a kernel returns to Python, so that Ctrl-C works."""
-    step = max(256, total // 128)
-    yield from range(step, total, step)
-    yield total
+def merge_batches(first: int, last: int, progress: Callable[[int], None]) -> Iterator[tuple[int, int]]:
+    """Ranges of merges after which a kernel returns to Python, so that Ctrl-C works, and `progress` is called."""
+    step = max(256, (last - first) // 128)
+    for start in range(first, max(last, first + 1), step):
+        stop = min(start + step, last)
+        yield start, stop
+        progress(stop)
 
 
 def nearest_neighbour_chain(D: Array, size: Array, kind: int, equal: bool, progress: Callable[[int], None]) -> Merges:
