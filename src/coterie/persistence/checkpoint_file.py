@@ -277,7 +277,7 @@ def check_state(name: str, state: Any, estimator: str, model: Any, source: Sourc
         if types[3:] != [int, int] or not all(issubclass(kind, (float, type(None))) for kind in types[:3]):
             raise ModelFileError("the state of the stopping rule is malformed")
     elif name == "search":
-        arrays, numbers = (state.params, state.objective, state.gains), (state.allowed, state.work, state.seconds)
+        arrays, numbers = (state.params, state.objective), (state.allowed, state.work, state.seconds)
         are_doubles = all(array.dtype == np.float64 for array in arrays) and len(state.params) > 0
         if not are_doubles or not all(isinstance(x, float) and x > 0 for x in numbers):
             raise ModelFileError("the state of the search is malformed")
