@@ -122,6 +122,12 @@ def test_small_sparse_rows_are_searched_like_dense_ones():
     np.testing.assert_array_equal(dense.labels_, stored.labels_)
 
 
+def test_the_thorough_search_is_longer_in_every_respect():
+    auto, thorough = center_search.EFFORTS["auto"], center_search.EFFORTS["thorough"]
+    for name in ("starts", "moves", "patience", "jumps", "runs", "work", "pass_work"):
+        assert getattr(thorough, name) > getattr(auto, name)
+
+
 def test_a_large_table_is_searched_by_a_sample():
     effort = center_search.EFFORTS["auto"]
     n, d, k = 10**6, 5, 7

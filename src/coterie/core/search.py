@@ -38,12 +38,6 @@ class Effort:
     seconds: float = np.inf  # maximum time
 
 
-EFFORTS = {
-    "auto": Effort(4, 16, 6, 1e-4, 6, 3, 20, 14.0, 3e7, 2e6),
-    "thorough": Effort(8, 64, 64, 1e-6, 8, 10, 60, 500.0, 1e9, 2e7),
-}
-
-
 def kind_of(search: Any) -> str:
     """The kind of a search from the option `search`; `ParameterError` if it is none of `CHOICES`."""
     kind = SYNONYMS.get(search, search) if isinstance(search, str) else search

@@ -11,9 +11,9 @@ from coterie.core.arguments import as_rng, not_negative, whole_number
 from coterie.core.checkpoint import Store
 from coterie.core.progress import Callback, Progress, silent
 from coterie.core.protocols import Engine, Source
-from coterie.core.search import EFFORTS, Effort, kind_of
+from coterie.core.search import Effort, kind_of
 from coterie.errors import InputError, ScaleError
-from coterie.kmeans.center_search import Start, applies, search_start
+from coterie.kmeans.center_search import EFFORTS, Start, applies, search_start
 from coterie.kmeans.lloyd import warn_of_empty_clusters
 from coterie.seeding import check_start, starts
 from coterie.traces import Traced

@@ -19,7 +19,7 @@ from coterie.core.checkpoint import SearchState, Store
 from coterie.core.clock import Clock
 from coterie.core.progress import Callback, Progress
 from coterie.core.protocols import Chunk, Engine, Source
-from coterie.core.search import EFFORTS, Effort, Pool, Problem, search
+from coterie.core.search import Effort, Pool, Problem, search
 from coterie.errors import ParameterError
 
 SAMPLE = 100  # minimum number of sampled rows per cluster
@@ -39,6 +39,14 @@ PRECISION = 1e-5  # decrease of the objective, relative to it, that ends a run
 ROW_PASSES = 1000  # maximum number of passes that move single rows; a few are usually enough
 EPS = float(np.finfo(np.float64).eps)
 RUNS_PER_START = 4.0  # of a budget of few runs
+EFFORTS = {
+    "auto": Effort(
+        batch=4, starts=16, agree=6, same=1e-4, moves=6, patience=3, jumps=20, runs=14.0, work=3e7, pass_work=2e6
+    ),
+    "thorough": Effort(
+        batch=8, starts=64, agree=64, same=1e-6, moves=8, patience=10, jumps=60, runs=500.0, work=1e9, pass_work=2e7
+    ),
+}
 
 
 class Start(NamedTuple):
