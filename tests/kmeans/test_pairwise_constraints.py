@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
@@ -50,7 +50,11 @@ def problems(draw):
     return costs, size_min, size_max, draw(pairs), draw(pairs), prices
 
 
+UNSOLVED = np.array([[2, 1], [0, 2], [0, 1], [0, 2], [0, 1], [1, 1], [1, 1]], float)  # by HiGHS with presolve
+
+
 @given(problems())
+@example((UNSOLVED, np.array([2, 3]), np.array([4, 5]), [(0, 1), (0, 2), (0, 4)], [], np.zeros(2)))
 @QUICK
 def test_an_assignment_is_the_cheapest_that_satisfies_constraints_and_sizes_or_none_exists(problem):
     costs, size_min, size_max, must_link, cannot_link, prices = problem

@@ -217,7 +217,8 @@ class HDBSCAN(DensityEstimator):
         proportional to these densities. Their sum is the membership in the nearest cluster, which is `probabilities_`
         for the rows of the fit that are not noise; the rest to 1 is noise.
         """
-        return soft_memberships(self.condensed_tree_, *self._departures(X), self._clusters)
+        departures = self._departures(X)
+        return soft_memberships(self.condensed_tree_, *departures, self._clusters)
 
     def _departures(self, X: Any) -> tuple[Array, Array]:
         """The cluster of the condensed tree that each new row leaves last, and the density at which it leaves."""

@@ -304,13 +304,16 @@ def integer_program(
     values = [value for _, value in cuts]
     lower = np.concatenate([np.ones(m), np.zeros(e * k), size_min, [rows], values])
     upper = np.concatenate([np.ones(m), np.ones(e * k), size_max, [rows], np.full(len(cuts), np.inf)])
-    solution = milp(
-        np.concatenate([costs.ravel(), np.zeros(k), [1.0]]),
-        constraints=LinearConstraint(lines, lower, upper),
-        integrality=np.concatenate([np.ones(m * k), np.zeros(k + 1)]),
-        bounds=Bounds(0.0, np.concatenate([np.ones(m * k), np.full(k + 1, np.inf)])),
-        options={"mip_rel_gap": 0.0},
-    )
+    for presolve in (True, False):  # HiGHS 1.12 fails on some tiny programs that it has simplified
+        solution = milp(
+            np.concatenate([costs.ravel(), np.zeros(k), [1.0]]),
+            constraints=LinearConstraint(lines, lower, upper),
+            integrality=np.concatenate([np.ones(m * k), np.zeros(k + 1)]),
+            bounds=Bounds(0.0, np.concatenate([np.ones(m * k), np.full(k + 1, np.inf)])),
+            options={"mip_rel_gap": 0.0, "presolve": presolve},
+        )
+        if solution.status == INFEASIBLE or solution.x is not None:
+            break
     if solution.status == INFEASIBLE:
         return None
     if solution.x is None:

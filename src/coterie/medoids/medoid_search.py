@@ -18,7 +18,7 @@ MAX_REPLACED = 3  # maximum number of medoids that are replaced together
 PER_MEDOID, SHARE = 10, 16  # minimum number of candidates for each medoid; one of so many rows is a candidate
 OBJECTS = 1 << 14  # maximum number of objects by which candidates are compared
 AT_ONCE, MAX_BATCH = 1 << 16, 16  # distances for which more descents are run between two comparisons, and their number
-OF_SAMPLE = 1.5  # factor of the work on a sample, which is a part of that on all rows
+OF_SAMPLE = 2.0  # factor of the work on a sample, which is a part of that on all rows
 CLOSE = 1.05  # maximum loss of a solution that is continued, relative to the best
 NEGLIGIBLE = 1e-15  # share of the total weight
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coterie.kernels.cpu.jit import jit, jit_reassociating
+from coterie.kernels.cpu.sums import inner, sum_of
 
 BLOCK = 256  # rows whose costs stay in the cache
 TINY = 1e-300  # a smaller distance is divided by as this one
@@ -117,7 +118,7 @@ def descend(
             for j in range(k):
                 changes += state.is_new[j]
                 state.is_changed[j] |= state.is_new[j]
-        objective = weighted_sum(table.w, state.near)
+        objective = inner(table.w, state.near)
         if step < len(state.path):
             copy_centers(state.centers, k, state.path[step])
             state.values[step] = objective
@@ -267,15 +268,6 @@ def deviations(columns, center, start, n, out):
         at, column = center[t], columns[t, start : start + n]
         for i in range(n):
             out[i] += abs(column[i] - at)
-
-
-@jit_reassociating
-def weighted_sum(w, near):
-    """Sum of w near."""
-    result = 0.0
-    for i in range(len(w)):
-        result += w[i] * near[i]
-    return result
 
 
 @jit
@@ -474,21 +466,13 @@ def share_rows(table, k, state):
                     share[i] = w[i] * share[i] ** table.fuzzifier
             state.weight[j] += sum_of(share[:size])
             for t in range(d):
-                state.sums[j, t] += weighted_sum(share[:size], table.columns[t, start : start + size])
+                state.sums[j, t] += inner(share[:size], table.columns[t, start : start + size])
         if exponent == 1.0:
             for i in range(size):
                 near[i] /= state.total[i]
         else:
             for i in range(size):
                 near[i] /= state.total[i] ** (table.fuzzifier - 1.0)
-
-
-@jit_reassociating
-def sum_of(values):
-    result = 0.0
-    for i in range(len(values)):
-        result += values[i]
-    return result
 
 
 # Initial centers.
@@ -518,7 +502,7 @@ def draw_first(table, u, state):
     """Draw the first center by weight; it is written to the first row of `sums`."""
     for i in range(len(table.w)):
         state.near[i] = 1.0
-    row = draw(table.w, state.near, weighted_sum(table.w, state.near), u)
+    row = draw(table.w, state.near, inner(table.w, state.near), u)
     for t in range(table.X.shape[1]):
         state.sums[0, t] = table.X[row, t]
 
@@ -540,7 +524,7 @@ def draw(w, near, total, u):
 @jit
 def best_candidate(table, u, state):
     """The random candidate that decreases the cost most, one for each `u`; -1 if all rows equal a center."""
-    total, best, minimum = weighted_sum(table.w, state.near), -1, np.inf
+    total, best, minimum = inner(table.w, state.near), -1, np.inf
     if not total > 0:
         return -1
     for c in range(len(u)):
@@ -549,7 +533,7 @@ def best_candidate(table, u, state):
             near = state.near[start : start + BLOCK]
             costs(table.kind, table.columns, table.X[row], start, len(near), state.total)
             combine(near, state.total, table)
-            potential += weighted_sum(table.w[start : start + BLOCK], state.total)
+            potential += inner(table.w[start : start + BLOCK], state.total)
         if potential < minimum:
             best, minimum = row, potential
     return best
@@ -690,7 +674,7 @@ def swap_costs(
 ):
     """Objectives after each swap of a center for a row, without moving the other centers (Schubert & Rousseeuw)."""
     k, n, n_candidates = len(totals), len(table.w), len(u)
-    objective = weighted_sum(table.w, state.first)
+    objective = inner(table.w, state.first)
     totals[:] = 0.0
     for q in range(n_candidates + 1):
         with_all = 0.0
@@ -728,7 +712,7 @@ def move_rows(
     increases it by ``w W / (W + w) |x - c|^2``. A comparison with the second nearest center rejects most rows.
     """
     X, w, labels, weight, centers = table.X, table.w, state.labels, state.weight, state.centers
-    changes, lightest, total = 0, np.inf, weighted_sum(w, state.first)
+    changes, lightest, total = 0, np.inf, inner(w, state.first)
     for j in range(k):
         state.is_moved[j] = False
         lightest = min(lightest, weight[j])
