@@ -109,6 +109,7 @@ wheel-test: wheel  ## installs that wheel into an empty environment: nothing is 
 
 bench: .venv/bench slow  ## after the slow tests, peers side by side; the machine should have nothing else to do
 	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks.objective_against_time docs/_static/objective-against-time.png
 
 clean:
 	rm -rf .venv demo dist docs/_build docs/auto web/node_modules

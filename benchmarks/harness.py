@@ -156,7 +156,8 @@ def cells(names: Sequence[str], best: Mapping[str, Outcome], show: Callable[[Out
 def _cell(outcome: Outcome, show: Callable[[Outcome], str]) -> str:
     if outcome.reports:
         return show(outcome)
-    return "not installed" if outcome.error == "not installed" else "failed"
+    lacks_method = (outcome.error or "").startswith("NotImplementedError")
+    return NONE if lacks_method else "not installed" if outcome.error == "not installed" else "failed"
 
 
 def failures(races: Sequence[Race]) -> list[str]:

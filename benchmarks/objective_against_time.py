@@ -25,6 +25,7 @@ TABLES = (*SMALL, *list(LARGE)[:2])
 STARTS = (1, 3, 10, 30)
 BUDGETS = (10, 50, 200)  # of thorough searches of K-means
 SEEDS = 5
+VISIBLE = 0.01  # minimum height of a panel: less is rounding
 KMEANS = "K-means"
 Fit = Callable[[np.ndarray, int], Any]  # the model fitted with this seed
 Points = dict[str, list[tuple[float, float]]]  # CPU seconds and objectives, by library
@@ -91,6 +92,7 @@ def measured(X: np.ndarray, fits: list[tuple[str, Fit]], objective: Callable[[An
 
 def draw(points: dict[str, dict[str, Points]], file: Path) -> None:
     from matplotlib.figure import Figure
+    from matplotlib.ticker import NullFormatter
 
     figure = Figure(figsize=(3.0 * len(TABLES), 2.7 * len(points)), layout="constrained")
     axes = figure.subplots(len(points), len(TABLES), squeeze=False)
@@ -100,7 +102,8 @@ def draw(points: dict[str, dict[str, Points]], file: Path) -> None:
                 cpu, above = np.array(values).T
                 ax.plot(1e3 * cpu, above, style, label=library, markersize=4)
             ax.set(xscale="log", title=f"{method},\n{table}")
-            ax.set_ylim(bottom=min(0.0, -0.03 * ax.get_ylim()[1]))
+            ax.xaxis.set_minor_formatter(NullFormatter())
+            ax.set_ylim(bottom=-0.03 * ax.get_ylim()[1], top=max(VISIBLE, ax.get_ylim()[1]))
         row[0].set_ylabel("above the best, %" if method == KMEANS else "log-likelihood of a row below the best")
     axes[0, 0].legend(frameon=False)
     figure.supxlabel("CPU time of a fit, ms")
