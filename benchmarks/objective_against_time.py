@@ -113,6 +113,7 @@ def draw(points: dict[str, dict[str, Points]], file: Path) -> None:
 if __name__ == "__main__":
     arguments = argparse.ArgumentParser(description="Picture of objective against CPU time.")
     arguments.add_argument("file", type=Path)
+    file = arguments.parse_args().file
     warnings.simplefilter("ignore")
     with threadpool_limits(1):
         results = {
@@ -123,4 +124,4 @@ if __name__ == "__main__":
         for table, points in tables.items():
             for library, values in points.items():
                 print(method, table, library, *(f"{1e3 * cpu:.3g} ms {above:.4g}" for cpu, above in values), sep="  ")
-    draw(results, arguments.parse_args().file)
+    draw(results, file)

@@ -190,3 +190,9 @@ def test_a_budget_belongs_to_a_thorough_search():
 def test_the_unit_of_the_columns_changes_nothing(model, size):
     ours, theirs = model(7, random_state=0).fit(X), model(7, random_state=0).fit(X * size)
     np.testing.assert_array_equal(ours.labels_, theirs.labels_)
+
+
+def test_the_default_search_continues_its_path_with_rows_of_weight_zero():
+    plain = KMeans(4, random_state=0).fit(X)
+    weighted = KMeans(4, random_state=0).fit(np.r_[X, [[90.0] * X.shape[1]]], sample_weight=np.r_[np.ones(len(X)), 0.0])
+    np.testing.assert_allclose(weighted.history_, plain.history_, rtol=1e-9)

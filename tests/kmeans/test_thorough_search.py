@@ -1,12 +1,14 @@
 """Thorough search of K-means: better than restarts, identical on any number of threads, and within its budget."""
 
 import itertools
+import signal
 import warnings
 from time import perf_counter
 
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 
 from coterie import KMeans
 from coterie.errors import FitInterruptedWarning, ParameterError
@@ -271,3 +273,44 @@ def test_nothing_warns():
         warnings.simplefilter("always")
         searching(5).fit(X[:50])
     assert said == []
+
+
+def test_ctrl_c_during_the_last_moves_of_single_rows_keeps_the_result_and_the_checkpoint(tmp_path, monkeypatch):
+    polished, path = center_search.CenterProblem.polished, tmp_path / "search"
+    model = searching(25, search_budget=5 * BUDGET)  # with some jumps, before which a state is stored
+
+    def interrupted(*arguments):
+        signal.raise_signal(signal.SIGINT)
+        return polished(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(center_search.CenterProblem, "polished", interrupted)
+        with pytest.warns(FitInterruptedWarning, match="the best result so far is kept"):
+            stopped = clone(model).set_params(checkpoint=path).fit(X)
+    whole = clone(model).fit(X)
+    assert stopped.inertia_ <= 1.01 * whole.inertia_
+    assert path.exists()
+    same(clone(model).set_params(checkpoint=path).fit(X), whole)
+
+
+def test_rows_of_weight_zero_change_neither_the_result_nor_the_objectives_of_callbacks():
+    def fitted(rows, weight):
+        seen = []
+        model = searching(9, callback=lambda step: seen.append(step.objective))
+        return model.fit(rows, sample_weight=weight), seen
+
+    without, objectives = fitted(X, None)
+    weight = np.r_[np.ones(len(X)), np.zeros(500)]
+    with_rows, others = fitted(np.r_[X, X[:500] + 50.0], weight)
+    np.testing.assert_allclose(with_rows.cluster_centers_, without.cluster_centers_, rtol=1e-9)
+    np.testing.assert_allclose(others, objectives, rtol=1e-9)
+
+
+def test_a_sample_with_rows_of_weight_zero_is_searched(monkeypatch):
+    monkeypatch.setattr(center_search, "MAX_VALUES", 1 << 10)
+    searched = []
+    search = center_search.search
+    monkeypatch.setattr(center_search, "search", lambda *arguments: searched.append(1) or search(*arguments))
+    rows = np.repeat(X, 8, axis=1)
+    searching(5, init="random").fit(rows, sample_weight=np.arange(len(rows)) % 2 + 0.0)
+    assert searched == [1]

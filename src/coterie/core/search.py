@@ -118,7 +118,7 @@ def search(
 class Search:
     """A search: independent starts until several agree on the best optimum [1]_, otherwise moves and jumps [2]_.
 
-    Whether it ends depends on counted work, not on time.
+    Whether it ends depends on counted work, and on time only if the effort limits it.
 
     .. [1] Boender & Rinnooy Kan (1987), Bayesian stopping rules for multistart global optimization methods, Math.
        Programming 37.

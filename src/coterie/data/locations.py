@@ -110,7 +110,7 @@ def is_several(X: Any) -> bool:
 def find_files(paths: Any, storage_options: Mapping[str, Any] | None = None) -> list[Location]:
     """The files that `paths` names, in the order of a list, then of their names.
 
-    Of a folder, these are the files that end in one of `suffixes` and do not start with ``.`` or ``_``.
+    Of a folder, these are the files with a suffix that can be read, whose names do not start with ``.`` or ``_``.
     """
     if not is_paths(paths):
         raise InputError(

@@ -89,7 +89,8 @@ class CenterEstimator(Traced, Partitional):
         if kind == "none":
             return Start(model, n_init, max_iter, callback)
         rng, starts = rng if store is None else store.initial_rng(rng), None if self.n_init == "auto" else n_init
-        return search_start(self._effort(kind), model, source, engine, summary, rng, starts, max_iter, callback, store)
+        start = search_start(self._effort(kind), model, source, engine, summary, rng, starts, max_iter, callback, store)
+        return start or Start(model, n_init, max_iter, callback)
 
     def _effort(self, kind: str) -> Effort:
         """Length of a search."""

@@ -29,7 +29,7 @@ MAX_VALUES = 1 << 25  # rows x columns; a larger table is searched by a random s
 CANDIDATES = 16  # rows of a round of swaps that may become centers
 JUMPS = 5  # maximum number of centers that jump together
 ROUNDS = 64  # maximum number of rounds of swaps of a call
-CALL_WORK = 2e8  # multiply-adds of a call, so that Ctrl-C works during long searches
+CALL_WORK = 2e8  # multiply-adds of a call, so that Ctrl-C works during long searches, except moves of a thorough one
 MOVES_WORK = 5e6  # the same for rounds of moves, so that the work of a search is kept to
 CALL = 2e5  # work of a call in addition to its passes
 PAIR = 4.0  # work of a pair of row and center in addition to its columns
@@ -107,8 +107,8 @@ def as_budget(budget: Any) -> tuple[float, float]:
 def search_start(
     effort: Effort, model: Any, source: Source, engine: Engine, summary: Summary, rng: np.random.Generator,
     n_init: int | None, max_iter: int, callback: Callback, store: Store | None,
-) -> Start:  # fmt: skip
-    """Search for the best centers; `n_init` is the number of starts if it is set.
+) -> Start | None:  # fmt: skip
+    """Search for the best centers; `n_init` is the number of starts if it is set. None if nothing can be searched.
 
     Starts are the initial centers of the model, by default of greedy k-means++. A round of moves draws candidate rows
     in proportion to their cost, computes the objective with each of them in place of each center [1]_, and follows the
@@ -128,19 +128,19 @@ def search_start(
     """
     effort = _effort(effort, model.start, n_init)
     search_rng, seeding_rng = rng.spawn(2)
-    rows = _rows(source, n_searched(effort, source.shape, model.n_clusters), model.n_clusters, search_rng)
-    is_sample = rows is not None and rows.X.shape[0] < source.shape[0]
-    if rows is None or model.n_clusters == 1 or not model.center_kind:
-        return Start(model, n_init or 1, max_iter, callback)
+    count, k = n_searched(effort, source.shape, model.n_clusters), model.n_clusters
+    rows = _rows(source, count, SAMPLE * k if effort.pass_work < np.inf else k, search_rng)
+    if rows is None or k == 1 or not model.center_kind:
+        return None
     with machine.one_blas_thread:
         problem = CenterProblem(model, rows, summary, search_rng, max_iter, effort)
-        pool, stopped = _search(problem, effort, callback, source, store)
-        centers = pool.params[0, 0] if stopped else problem.polished(pool.params[0, 0], pool.objective[0])
-        if is_sample:
+        pool, stopped = _search(problem, effort, callback, source, summary.weight, store)
+        centers = problem.centers(pool.params[0, 0])
+        if count < source.shape[0]:
             path: tuple[Progress, ...] = ()
-            start = _better_start(model, source, engine, seeding_rng, problem.centers(centers))
+            start = _better_start(model, source, engine, seeding_rng, centers)
         elif stopped or effort.row_passes:
-            start, path = problem.centers(centers), ()
+            start, path = centers, ()
         else:
             start, path = problem.path(pool.params[0, 1], source)
 
@@ -157,8 +157,8 @@ def _effort(effort: Effort, start: Any, n_init: int | None) -> Effort:
     return effort if n_init is None else replace(effort, starts=n_init, agree=n_init + 1)
 
 
-def _rows(source: Source, count: int, k: int, rng: np.random.Generator) -> Chunk | None:
-    """Dense rows of positive weight, of all rows or of a random sample; None if there are too few."""
+def _rows(source: Source, count: int, minimum: int, rng: np.random.Generator) -> Chunk | None:
+    """Dense rows of positive weight, of all rows or of a random sample; None if a sample has less than `minimum`."""
     n = source.shape[0]
     if count == 0:
         return None
@@ -166,7 +166,7 @@ def _rows(source: Source, count: int, k: int, rng: np.random.Generator) -> Chunk
     if chunk.w is not None and not chunk.w.all():
         positive = np.flatnonzero(chunk.w)
         chunk = chunk._replace(X=chunk.X[positive], w=chunk.w[positive])
-        if count < n and len(positive) < SAMPLE * k:  # nearly all rows have no weight
+        if count < n and len(positive) < minimum:
             return None
     return chunk._replace(X=kernels.for_centers(chunk.X, 1).take(chunk.X, slice(None)))
 
@@ -181,11 +181,14 @@ def _better_start(
 
 
 def _search(
-    problem: CenterProblem, effort: Effort, callback: Callback, source: Source, store: Store | None
+    problem: CenterProblem, effort: Effort, callback: Callback, source: Source, weight: float, store: Store | None
 ) -> tuple[Pool, bool]:
-    """Run the search, and tell whether the callback or Ctrl-C has stopped it; Ctrl-C keeps the best solution."""
+    """Run the search, and tell whether the callback or Ctrl-C has stopped it; Ctrl-C keeps the best solution.
+
+    `weight` is that of all rows, to which objectives in callbacks belong.
+    """
     last: list[Pool] = []
-    steps, stopped, scale = 0, False, source.shape[0] / len(problem.X)
+    steps, stopped, scale = 0, False, weight / float(problem.table.w.sum())
     state: SearchState | None = None if store is None else store.read("search", problem.model)
     saved = None if state is None else problem.resumed(state)
     begin = time.perf_counter() - (0.0 if state is None else state.seconds)
@@ -218,6 +221,9 @@ def _search(
     with interrupts.deferred(), interrupts.outermost() as is_outermost:
         try:
             pool = search(problem, effort, watch, save, saved)
+            if not stopped:
+                pool.params[0, 0] = problem.polished(pool.params[0, 0], pool.objective[0])
+                interrupts.check()
         except BaseException as error:
             keep_state()
             interrupts.keep_result(error, is_outermost, has_result=bool(last))

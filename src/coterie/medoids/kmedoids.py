@@ -73,7 +73,8 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DistanceEstima
         'k-medoids++', and if few of them agree on the best solution, jumps that replace up to three of its medoids.
         'auto' does so for ``init='lab'``, until six starts are within 0.1 % of the best, or for the work of nine
         starts; it takes two to three times the time of a fit without search. For more than 400 rows, a random sample of
-        at least 200 of them can become medoids at first, and the best two solutions are continued with all rows.
+        at least 200 of them can become medoids at first, for the work of 18 starts, and the best two solutions are
+        continued with all rows.
         'thorough' makes up to 80 starts and more jumps, with at least 1 000 rows, and continues with four solutions.
         'none' only runs the `n_init` initialisations. The earlier words 'fast' and 'global' mean 'thorough'.
     max_iter : int, default=100
