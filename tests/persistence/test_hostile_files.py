@@ -229,6 +229,13 @@ def test_a_value_of_another_type_is_rejected_or_harmless(name, folder, data):
     answer_or_complain(forged(folder, content, tensors), rows)
 
 
+def test_a_count_of_few_bits_does_not_overflow(folder):
+    name = "TimeSeriesKMeans lengths"
+    content, tensors = container.read(written(name, folder))
+    at(content, ["state"])["_channels"] = {"number": 1, "dtype": "int8"}
+    answer_or_complain(forged(folder, content, tensors), fitted(name)[1])
+
+
 EVERY_KIND = (  # their files contain every stored class
     "KMeans", "MiniBatchKMeans", "BalancedKMeans", "SphericalKMeans", "KMedians", "FuzzyCMeans", "RobustScaler",
     "MinMaxScaler", "SimpleImputer", "KernelKMeans", "KernelKMeans sparse", "KernelKMeans polynomial",

@@ -196,7 +196,7 @@ class TimeSeriesKMeans(Traced, Partitional):
         exponent = self._scale.rows if exponent is None else exponent
         gamma = gamma_in_units(float(self.gamma), exponent) if self.metric == "softdtw" else None
         if summary is None:
-            return DTWLloyd(len(self.cluster_centers_), channels=self._channels, window=window, gamma=gamma)
+            return DTWLloyd(len(self.cluster_centers_), channels=int(self._channels), window=window, gamma=gamma)
         tol, steps = summary.tolerance(self.tol), self.max_iter_barycenter
         return DTWLloyd(self.n_clusters, self.init, summary.unit, tol, window=window, gamma=gamma, steps=steps)
 
