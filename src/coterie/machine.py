@@ -103,7 +103,8 @@ def in_threads(function: Callable[..., Any], calls: Iterable[tuple[Any, ...]], n
     If the function uses BLAS, the caller must be within `one_blas_thread`.
     """
     calls = list(calls)
-    if len(calls) <= 1 or (workers := thread_count(n_jobs)) == 1:
+    workers = 1 if len(calls) <= 1 and n_jobs is None else thread_count(n_jobs)  # which rejects an invalid `n_jobs`
+    if len(calls) <= 1 or workers == 1:
         return (interrupts.Group().call(function, *call) for call in calls)
     return _run_in_pool(workers - 1, function, calls)
 
