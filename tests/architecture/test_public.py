@@ -120,7 +120,7 @@ for name, step in steps.items():
 """
 
 
-def test_small_tables_need_no_compiler_and_submodules_no_import_of_their_own():
+def test_small_tables_without_a_search_need_no_compiler_and_submodules_no_import_of_their_own():
     """One process for all of them: it takes a second to start."""
     subprocess.run([sys.executable, "-c", SMALL], check=True)
 
